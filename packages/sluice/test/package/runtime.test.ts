@@ -1,0 +1,36 @@
+import { expect, inject, test } from "vitest"
+import { createConsumer, run } from "./consumer.js"
+
+const use = `
+  const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
+  const print = (decision) => console.log(decision.allowed, decision.remaining)
+  console.log([redisStore, ioredis, nodeRedis, conformance, manualClock].includes(undefined))
+`
+
+const printed = "false\ntrue 99\n"
+
+test("an ES module imports every entry point", async () => {
+  await using consumer = await createConsumer(inject("packed"), {
+    "main.js": `
+      import { createLimiter, tokenBucket } from "sluice"
+      import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+      import { conformance, manualClock } from "sluice/testing"
+      ${use}
+      print(await limiter.tryAcquire("user:42"))
+    `,
+  })
+  expect(await run(consumer.folder, "node", "main.js")).toBe(printed)
+})
+
+test("a CommonJS module requires every entry point", async () => {
+  await using consumer = await createConsumer(inject("packed"), {
+    "main.cjs": `
+      const { createLimiter, tokenBucket } = require("sluice")
+      const { ioredis, nodeRedis, redisStore } = require("sluice/redis")
+      const { conformance, manualClock } = require("sluice/testing")
+      ${use}
+      limiter.tryAcquire("user:42").then(print)
+    `,
+  })
+  expect(await run(consumer.folder, "node", "main.cjs")).toBe(printed)
+})

@@ -1,0 +1,33 @@
+import { join } from "node:path"
+import { expect, inject, test } from "vitest"
+import { createConsumer, root, run } from "./consumer.js"
+
+const main = `
+  import { createLimiter, tokenBucket } from "sluice"
+  import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+  import { conformance, manualClock } from "sluice/testing"
+
+  const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
+  const decision = await limiter.tryAcquire("user:42")
+  const allowed: boolean = decision.allowed
+  const remaining: number = decision.remaining
+  console.log(allowed, remaining, redisStore, ioredis, nodeRedis, conformance, manualClock)
+
+  // @ts-expect-error a policy says how often it refills
+  tokenBucket({ capacity: 100, refill: 10 })
+  // @ts-expect-error a decision has no such field
+  decision.permitted
+`
+
+const options = { strict: true, noEmit: true, skipLibCheck: false, target: "es2022", types: ["node"] }
+
+test.each([
+  { module: "nodenext", moduleResolution: "nodenext" },
+  { module: "preserve", moduleResolution: "bundler" },
+])("the types hold for a consumer that resolves with $moduleResolution", async (resolution) => {
+  await using consumer = await createConsumer(inject("packed"), {
+    "main.ts": main,
+    "tsconfig.json": JSON.stringify({ compilerOptions: { ...options, ...resolution }, files: ["main.ts"] }),
+  })
+  expect(await run(consumer.folder, join(root, "node_modules/.bin/tsc"))).toBe("")
+})
