@@ -1,0 +1,54 @@
+import type { Policy } from "./policy.js"
+
+/** What an algorithm reports of one policy after an ask: integers, so that any store can carry them. */
+export type Level = readonly number[]
+
+/** A level in the words of a Decision. */
+export interface Explanation {
+  /** The most the policy ever grants at once. */
+  readonly limit: number
+  /** Whole units left now. */
+  readonly remaining: number
+  /** Milliseconds until this cost passes; `Infinity` when it never can. */
+  readonly retryAfter: number
+  /** Milliseconds until nothing is spent any more. */
+  readonly resetAfter: number
+}
+
+/** What a store keeps per key; the rest of it is the algorithm's own. */
+export interface State {
+  /** The microsecond at which the state stops mattering. */
+  readonly expiresAt: number
+}
+
+/**
+ * How a policy counts, told once here and once in Lua, with the same names in the same order.
+ *
+ * An ask runs through it as: `read` the state, see how much `room` there is, and, when every policy of
+ * the ask has room, `take` it in each; then `tell` the level. `read`, `room` and `tell` change nothing.
+ * All times are whole microseconds. A state belongs to whoever called last: `take` and `give` may reuse it.
+ */
+export interface Algorithm<Terms, S extends State, View> {
+  /** The name of its twin in Lua. */
+  readonly lua: string
+  /** The names of the terms its twin reads, in the order they are sent. */
+  readonly sent: readonly (keyof Terms & string)[]
+  /** How many integers `tell` gives. */
+  readonly width: number
+  /** The numbers a step needs, derived once from a policy and a cost. */
+  terms(policy: Policy, cost: number): Terms
+  /** The state as it stands at `now`. */
+  read(terms: Terms, state: S | undefined, now: number): View
+  /** How many of `count` asks of this cost fit. */
+  room(terms: Terms, view: View, count: number): number
+  /** Spends `granted` times the cost; the next state. */
+  take(terms: Terms, view: View, granted: number): S
+  /** Gives the cost back, as far as it is spent; the next state, if any is left. */
+  give(terms: Terms, view: View): S | undefined
+  /** The state to put in place of one that lies further ahead than the clock can explain, if this is one. */
+  mend(terms: Terms, view: View): S | undefined
+  /** The level of the view, `granted` saying whether the ask passed. */
+  tell(terms: Terms, view: View, granted: boolean): Level
+  /** What a level means. */
+  explain(terms: Terms, level: Level): Explanation
+}

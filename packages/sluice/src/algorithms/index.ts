@@ -1,0 +1,44 @@
+import type { Algorithm, State } from "../algorithm.js"
+import type { Policy } from "../policy.js"
+import { bucket } from "./bucket/bucket.js"
+import { fixedWindow } from "./fixed-window/fixed-window.js"
+import { log } from "./log/log.js"
+
+/** An algorithm whose terms, state and view only it can read. */
+export type AnyAlgorithm = Algorithm<unknown, State, unknown>
+
+/** How the policies of one `algorithm` count. */
+export interface Counting {
+  readonly algorithm: AnyAlgorithm
+  /** Ends the keys of its state, so that no policy ever reads the state of another algorithm. */
+  readonly suffix: string
+}
+
+const counting: Record<Policy["algorithm"], Counting> = {
+  fixedWindow: { algorithm: fixedWindow as AnyAlgorithm, suffix: "fw" },
+  slidingLog: { algorithm: log as AnyAlgorithm, suffix: "sl" },
+  slidingWindow: { algorithm: log as AnyAlgorithm, suffix: "sw" },
+  tokenBucket: { algorithm: bucket as AnyAlgorithm, suffix: "tb" },
+  leakyBucket: { algorithm: bucket as AnyAlgorithm, suffix: "lb" },
+}
+
+/** Every suffix a key of state may have. */
+export const suffixes: readonly string[] = Object.values(counting).map(({ suffix }) => suffix)
+
+export function countingOf(policy: Policy): Counting {
+  return counting[policy.algorithm]
+}
+
+const termsForOne = new WeakMap<Policy, unknown>()
+
+/** The terms of a policy and a cost; those of a cost of 1 are derived once per policy. */
+export function termsOf(policy: Policy, cost: number): unknown {
+  const { algorithm } = counting[policy.algorithm]
+  if (cost !== 1) return algorithm.terms(policy, cost)
+  let terms = termsForOne.get(policy)
+  if (terms === undefined) {
+    terms = algorithm.terms(policy, 1)
+    termsForOne.set(policy, terms)
+  }
+  return terms
+}

@@ -1,0 +1,29 @@
+import { SluiceError, shown } from "./errors.js"
+
+/** Tells the time as milliseconds since the epoch; fractions are allowed. */
+export type Clock = () => number
+
+/** Refuses a clock that is no function. */
+export function checkClock(clock: unknown): void {
+  if (typeof clock !== "function") {
+    throw new SluiceError("INVALID_OPTION", `clock must be a function, got ${shown(clock)}`)
+  }
+}
+
+/** Reads a clock as whole microseconds, the unit of everything inside. */
+export function microseconds(clock: Clock): number {
+  const ms = clock()
+  const us = Math.round(ms * 1_000)
+  if (typeof ms !== "number" || !Number.isSafeInteger(us) || us < 0) {
+    throw new SluiceError(
+      "INVALID_OPTION",
+      `clock must return milliseconds since the epoch, got ${shown(ms)}`,
+    )
+  }
+  return us
+}
+
+/** Rounds microseconds up to whole milliseconds, so that what is promised then has happened. */
+export function wholeMilliseconds(us: number): number {
+  return Math.ceil(us / 1_000)
+}

@@ -1,0 +1,21 @@
+export type { Clock } from "./clock.js"
+export type { Decision, PolicyDecision } from "./decision.js"
+export type { Duration } from "./duration.js"
+export { type ErrorCode, SluiceError } from "./errors.js"
+export { type AskOptions, createLimiter, type Limiter, type LimiterOptions } from "./limiter.js"
+export type { Cost, NameOf, Policies } from "./policies.js"
+export {
+  type FixedWindow,
+  fixedWindow,
+  type LeakyBucket,
+  leakyBucket,
+  type Policy,
+  type SlidingLog,
+  type SlidingWindow,
+  slidingLog,
+  slidingWindow,
+  type TokenBucket,
+  tokenBucket,
+} from "./policy.js"
+export type { Answer, Ask, Mode, Part, Store } from "./store.js"
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"

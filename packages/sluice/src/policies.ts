@@ -1,0 +1,59 @@
+import { SluiceError, shown } from "./errors.js"
+import { checkPolicy, looksLikePolicy, type Policy } from "./policy.js"
+
+/** One policy, which is then called `default`, or several by name, charged all or nothing. */
+export type Policies = Policy | Readonly<Record<string, Policy>>
+
+/** The names of the policies in `P`. */
+export type NameOf<P extends Policies> = P extends Policy ? "default" : keyof P & string
+
+/** What an ask costs: the same under every policy, or by name; a name left out costs 1, a 0 skips it. */
+export type Cost<P extends Policies> = number | { readonly [Name in NameOf<P>]?: number }
+
+/** Policies with their names. */
+export type Named = readonly (readonly [name: string, policy: Policy])[]
+
+/** Validates policies as a user gave them. */
+export function namePolicies(value: unknown): Named {
+  if (looksLikePolicy(value)) return [["default", checkPolicy(value)]]
+  if (typeof value !== "object" || value === null) {
+    throw new SluiceError(
+      "INVALID_POLICY",
+      `policy must be a policy or a record of policies, got ${shown(value)}`,
+    )
+  }
+  const named = Object.entries(value).map(([name, policy]) => [name, checkPolicy(policy)] as const)
+  if (named.length === 0) throw new SluiceError("INVALID_POLICY", "a record of policies needs at least one")
+  if (named.some(([name]) => name === "")) throw new SluiceError("INVALID_POLICY", "a policy needs a name")
+  return named
+}
+
+/** The policies that a cost charges, with what it charges them; those it skips are left out. */
+export function charges(named: Named, cost: unknown = 1): { name: string; policy: Policy; cost: number }[] {
+  if (typeof cost !== "object" || cost === null) {
+    const units = checkUnits(cost, 1, "cost")
+    return named.map(([name, policy]) => ({ name, policy, cost: units }))
+  }
+  for (const name of Object.keys(cost)) {
+    if (!named.some(([known]) => known === name)) {
+      const names = named.map(([known]) => known).join(", ")
+      throw new SluiceError("INVALID_COST", `cost names ${shown(name)}, but the policies are ${names}`)
+    }
+  }
+  const byName = new Map(Object.entries(cost))
+  const charged = named
+    .map(([name, policy]) => ({
+      name,
+      policy,
+      cost: checkUnits(byName.get(name) ?? 1, 0, `cost of ${name}`),
+    }))
+    .filter((charge) => charge.cost > 0)
+  if (charged.length === 0)
+    throw new SluiceError("INVALID_COST", "cost is 0 for every policy: nothing to ask")
+  return charged
+}
+
+function checkUnits(value: unknown, least: number, what: string): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value
+  throw new SluiceError("INVALID_COST", `${what} must be an integer, ${least} or more, got ${shown(value)}`)
+}

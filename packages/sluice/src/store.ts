@@ -1,0 +1,40 @@
+import type { Level } from "./algorithm.js"
+import type { Policy } from "./policy.js"
+
+/** One policy of an ask: which state it counts in and what the ask costs there. */
+export interface Part {
+  /** Names the state; made by `stateKey`. Parts of one ask have different keys. */
+  readonly key: string
+  readonly policy: Policy
+  /** Units, 1 or more. */
+  readonly cost: number
+}
+
+/** `spend` takes what it grants; `peek` only looks. */
+export type Mode = "spend" | "peek"
+
+/** A question that a store answers in one atomic step: how many of `count` asks pass every part? */
+export interface Ask {
+  readonly parts: readonly Part[]
+  readonly count: number
+  readonly mode: Mode
+}
+
+export interface Answer {
+  /** How many of `count` pass: the least room over all parts, and exactly that was taken in each. */
+  readonly granted: number
+  /** One level per part, for the part's algorithm to explain. */
+  readonly levels: readonly Level[]
+}
+
+/**
+ * Where state lives. A store runs the algorithms next to its data, by its own clock; it answers at once or
+ * with a promise. `sluice/testing` has the suite that says whether it is one.
+ */
+export interface Store {
+  ask(ask: Ask): Answer | Promise<Answer>
+  /** Gives the cost of each part back, as far as it is spent. */
+  giveBack(parts: readonly Part[]): void | Promise<void>
+  /** Forgets these keys, under every algorithm. */
+  forget(keys: readonly string[]): void | Promise<void>
+}

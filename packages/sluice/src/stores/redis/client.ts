@@ -1,0 +1,9 @@
+/**
+ * All that the store needs of a Redis client: to run a script on the node that holds `keys`. Both ways
+ * resolve with the reply, whatever types the client maps it to, and reject with the error of the server or
+ * of the connection.
+ */
+export interface RedisClient {
+  evalsha(sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  eval(source: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+}

@@ -1,0 +1,15 @@
+import type { RedisClient } from "../client.js"
+
+/** The part of an ioredis `Redis` or `Cluster` that is used. */
+export interface IoredisLike {
+  evalsha(sha: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
+  eval(source: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
+}
+
+/** Lets a store use an ioredis client, single or Cluster. */
+export function ioredis(client: IoredisLike): RedisClient {
+  return {
+    evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
+    eval: (source, keys, args) => client.eval(source, keys.length, ...keys, ...args),
+  }
+}

@@ -1,0 +1,20 @@
+import type { RedisClient } from "../client.js"
+
+interface ScriptOptions {
+  keys: string[]
+  arguments: string[]
+}
+
+/** The part of a node-redis client, cluster, sentinel or pool that is used. */
+export interface NodeRedisLike {
+  evalSha(sha: string, options: ScriptOptions): Promise<unknown>
+  eval(source: string, options: ScriptOptions): Promise<unknown>
+}
+
+/** Lets a store use a node-redis client, single, Cluster or Sentinel. */
+export function nodeRedis(client: NodeRedisLike): RedisClient {
+  return {
+    evalsha: (sha, keys, args) => client.evalSha(sha, { keys: [...keys], arguments: [...args] }),
+    eval: (source, keys, args) => client.eval(source, { keys: [...keys], arguments: [...args] }),
+  }
+}

@@ -1,0 +1,4 @@
+-- Forgets keys.
+-- KEYS     the keys
+-- Returns  how many there were
+return redis.call("DEL", unpack(KEYS))

@@ -1,0 +1,46 @@
+/**
+ * What an error says about the call that met it:
+ * - `unloaded`: not executed, the server does not have the script;
+ * - `again`: not executed, and likely to pass in a moment;
+ * - `refused`: not executed, and not by trying again;
+ * - `unknown`: it may have run, so it must never be sent again.
+ */
+export type Outcome = "unloaded" | "again" | "refused" | "unknown"
+
+/** Error replies, by the code they begin with; a script gets them before it has written anything. */
+const replies: Readonly<Record<string, Outcome>> = {
+  NOSCRIPT: "unloaded",
+  ASK: "again",
+  BUSY: "again",
+  CLUSTERDOWN: "again",
+  LOADING: "again",
+  MASTERDOWN: "again",
+  MOVED: "again",
+  READONLY: "again",
+  TRYAGAIN: "again",
+  CROSSSLOT: "refused",
+  MISCONF: "refused",
+  NOAUTH: "refused",
+  NOPERM: "refused",
+  NOREPLICAS: "refused",
+  OOM: "refused",
+  WRONGPASS: "refused",
+  WRONGTYPE: "refused",
+}
+
+/** What clients say of a call that they never sent. */
+const unsent: readonly [text: string, outcome: Outcome][] = [
+  ["Stream isn't writeable and enableOfflineQueue options is false", "again"],
+  ["The client is offline", "again"],
+  ["The client is closed", "refused"],
+]
+
+/** Tells what became of a call from the error it ended with. */
+export function outcomeOf(error: unknown): Outcome {
+  if (!(error instanceof Error)) return "unknown"
+  if ("code" in error && error.code === "ECONNREFUSED") return "again"
+  const code = error.message.split(" ", 1)[0] as string
+  if (Object.hasOwn(replies, code)) return replies[code] as Outcome
+  for (const [text, outcome] of unsent) if (error.message.startsWith(text)) return outcome
+  return "unknown"
+}

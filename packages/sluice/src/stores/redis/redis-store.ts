@@ -1,0 +1,109 @@
+import { suffixes } from "../../algorithms/index.js"
+import { type Clock, checkClock, microseconds } from "../../clock.js"
+import { type Duration, milliseconds } from "../../duration.js"
+import { checkFields, SluiceError, shown } from "../../errors.js"
+import type { Answer, Store } from "../../store.js"
+import { type Call, decodeAnswers, encodeAsks, encodeGiveBack } from "./call.js"
+import type { RedisClient } from "./client.js"
+import { outcomeOf } from "./outcome.js"
+import * as scripts from "./scripts.generated.js"
+
+export interface RedisStoreOptions {
+  /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
+  readonly prefix?: string
+  /** Tells the time in place of the server's clock. */
+  readonly clock?: Clock
+  /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
+  readonly retryFor?: Duration
+}
+
+type Script = (typeof scripts)[keyof typeof scripts]
+
+/** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
+  checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "retryFor"])
+  const { prefix = "sluice:1", clock, retryFor = "1s" } = options
+  if (typeof client?.evalsha !== "function" || typeof client.eval !== "function") {
+    throw new SluiceError(
+      "INVALID_OPTION",
+      `redisStore takes ioredis(client) or nodeRedis(client), got ${shown(client)}`,
+    )
+  }
+  if (typeof prefix !== "string" || !/^[^{}]+$/.test(prefix)) {
+    throw new SluiceError("INVALID_OPTION", `prefix must be a string without braces, got ${shown(prefix)}`)
+  }
+  if (clock !== undefined) checkClock(clock)
+  const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
+  const now = () => (clock === undefined ? "" : String(microseconds(clock)))
+
+  return {
+    async ask(ask) {
+      const reply = await run(client, scripts.ask, () => encodeAsks(prefix, now(), [ask]), patience)
+      return understood(() => decodeAnswers([ask], reply))[0] as Answer
+    },
+    async giveBack(parts) {
+      await run(client, scripts.give, () => encodeGiveBack(prefix, now(), parts), patience)
+    },
+    async forget(keys) {
+      const all = keys.flatMap((key) => suffixes.map((suffix) => `${prefix}:${key}:${suffix}`))
+      await run(client, scripts.forget, () => ({ keys: all, args: [] }), patience)
+    },
+  }
+}
+
+/** Runs a script once, however often it takes to reach a server that runs it. */
+async function run(
+  client: RedisClient,
+  script: Script,
+  call: () => Call,
+  patience: number,
+): Promise<unknown> {
+  const startedAt = performance.now()
+  for (let pause = 4; ; pause *= 2) {
+    try {
+      return await evaluate(client, script, call())
+    } catch (error) {
+      const outcome = outcomeOf(error)
+      if (outcome === "unknown") {
+        throw new SluiceError(
+          "STORE_UNKNOWN",
+          `no answer from Redis; the call may have run: ${said(error)}`,
+          {
+            cause: error,
+          },
+        )
+      }
+      const left = patience - (performance.now() - startedAt)
+      if (outcome === "refused" || left <= 0) {
+        throw new SluiceError("STORE_REFUSED", `Redis did not run the call: ${said(error)}`, { cause: error })
+      }
+      await sleep(Math.min(pause, left))
+    }
+  }
+}
+
+/** Sends the script's hash, and its text only to a server that does not know it; EVAL loads and runs at once. */
+async function evaluate(client: RedisClient, script: Script, { keys, args }: Call): Promise<unknown> {
+  try {
+    return await client.evalsha(script.sha, keys, args)
+  } catch (error) {
+    if (outcomeOf(error) !== "unloaded") throw error
+    return client.eval(script.source, keys, args)
+  }
+}
+
+function understood<T>(decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    throw new SluiceError("STORE_UNKNOWN", said(error), { cause: error })
+  }
+}
+
+function said(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,12 @@
+import type { ConformanceCase } from "./rig.js"
+import { spending } from "./spending.js"
+import { state } from "./state.js"
+import { time } from "./time.js"
+
+/**
+ * What every store must do, law by law. Each case runs on a fresh rig, under any test runner:
+ * `for (const { name, run } of conformance) test(name, async () => run(await freshRig()))`.
+ */
+export const conformance: readonly ConformanceCase[] = [...spending, ...time, ...state].sort(
+  (a, b) => a.law - b.law,
+)
