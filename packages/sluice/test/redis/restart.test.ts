@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Redis } from "ioredis"
+import { createClient } from "redis"
+import { createLimiter, fixedWindow, type Limiter, SluiceError } from "sluice"
+import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { strict } from "../support/rigs.js"
+
+const LIMIT = 1_000_000
+let server: RedisServer
+let dir: string
+
+// every answer is on disk before it is given, so that what was granted before the end is there after it
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "sluice-restart-"))
+  server = await startRedis({ dir, args: ["--appendonly", "yes", "--appendfsync", "always"] })
+})
+afterEach(async () => {
+  await server.stop()
+  await rm(dir, { recursive: true, force: true })
+})
+
+/** Keeps 50 callers busy while the server is killed and started again; what became of their asks. */
+async function throughRestarts(
+  limiter: Limiter,
+): Promise<{ allowed: number; unknown: number; refused: number }> {
+  const count = { allowed: 0, unknown: 0, refused: 0 }
+  let over = false
+  const caller = async () => {
+    while (!over) {
+      try {
+        if ((await limiter.tryAcquire("k")).allowed) count.allowed += 1
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error
+        if (error.code === "STORE_UNKNOWN") count.unknown += 1
+        else count.refused += 1
+      }
+    }
+  }
+  const callers = Array.from({ length: 50 }, caller)
+  for (let i = 0; i < 3; i += 1) {
+    await sleep(300)
+    await server.restart()
+  }
+  await sleep(500)
+  over = true
+  await Promise.all(callers)
+  return count
+}
+
+async function survives(client: RedisClient) {
+  const store = redisStore(client, { retryFor: "10s" })
+  const limiter = createLimiter({ policy: fixedWindow({ limit: LIMIT, window: "1h" }), store })
+  const { allowed, unknown, refused } = await throughRestarts(limiter)
+  const spent = LIMIT - (await limiter.peek("k")).remaining
+  expect(refused).toBe(0)
+  expect(allowed).toBeGreaterThan(0)
+  expect(spent).toBeGreaterThanOrEqual(allowed)
+  // a single ask sent twice shows here
+  expect(spent).toBeLessThanOrEqual(allowed + unknown)
+  expect(unknown).toBeLessThanOrEqual(3 * 50)
+}
+
+describe("a restart of Redis loses no call that could be retried and replays none that may have run", () => {
+  test("through ioredis with the settings in the docs", async () => {
+    const client = new Redis(server.port, server.host, strict).on("error", () => {})
+    await survives(ioredis(client))
+    client.disconnect()
+  })
+
+  test("through node-redis", async () => {
+    const client = await createClient({ url: server.url })
+      .on("error", () => {})
+      .connect()
+    await survives(nodeRedis(client))
+    client.destroy()
+  })
+
+  test("through node-redis without its offline queue", async () => {
+    const client = await createClient({ url: server.url, disableOfflineQueue: true })
+      .on("error", () => {})
+      .connect()
+    await survives(nodeRedis(client))
+    client.destroy()
+  })
+})
+
+test("a call that finds no server within its patience says that it was not executed", async () => {
+  const client = new Redis(server.port, server.host, strict).on("error", () => {})
+  const limiter = createLimiter({
+    policy: fixedWindow({ limit: 5, window: "1m" }),
+    store: redisStore(ioredis(client), { retryFor: 50 }),
+  })
+  await server.kill()
+  await sleep(50)
+  await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
+  client.disconnect()
+})

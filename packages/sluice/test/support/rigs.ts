@@ -1,0 +1,84 @@
+import { Redis } from "ioredis"
+import { createClient } from "redis"
+import { memoryStore, type Store } from "sluice"
+import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
+import { manualClock, type Rig } from "sluice/testing"
+import type { RedisServer } from "./redis-server.js"
+
+/** A place where rigs are set up one after the other, each fresh and empty. */
+export interface Workshop {
+  rig(): Promise<Rig>
+  close(): Promise<void>
+}
+
+export function memoryWorkshop(): Workshop {
+  return {
+    async rig() {
+      const clock = manualClock()
+      return { clock, stores: [memoryStore({ clock })] }
+    },
+    async close() {},
+  }
+}
+
+/** Settings that keep a client from queueing and from sending again what may have run. */
+export const strict = {
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+}
+
+export async function ioredisWorkshop(server: RedisServer): Promise<Workshop> {
+  const clients = Array.from({ length: 4 }, () => new Redis(server.port, server.host))
+  return redisWorkshop(server, clients.map(ioredis), async () => {
+    for (const client of clients) client.disconnect()
+  })
+}
+
+export async function nodeRedisWorkshop(server: RedisServer): Promise<Workshop> {
+  const clients = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      createClient({ url: server.url })
+        .on("error", () => {})
+        .connect(),
+    ),
+  )
+  return redisWorkshop(server, clients.map(nodeRedis), async () => {
+    for (const client of clients) client.destroy()
+  })
+}
+
+async function redisWorkshop(
+  server: RedisServer,
+  clients: readonly RedisClient[],
+  disconnect: () => Promise<void>,
+): Promise<Workshop> {
+  const inspector = new Redis(server.port, server.host)
+  const everyKey = async () => (await inspector.keys("*")).sort()
+  return {
+    async rig() {
+      await inspector.flushall()
+      const clock = manualClock()
+      const stores = clients.map((client) => redisStore(client, { clock })) as [Store, ...Store[]]
+      return {
+        clock,
+        stores,
+        async snapshot() {
+          const entries = (await everyKey()).map(async (key) => {
+            const value = await inspector.dumpBuffer(key)
+            return [key, `${value?.toString("hex")} ${await inspector.pexpiretime(key)}`] as const
+          })
+          return new Map(await Promise.all(entries))
+        },
+        async expiry() {
+          const entries = (await everyKey()).map(async (key) => [key, await inspector.pttl(key)] as const)
+          return { left: new Map(await Promise.all(entries)), slack: 60_000 }
+        },
+      }
+    },
+    async close() {
+      await disconnect()
+      inspector.disconnect()
+    },
+  }
+}
