@@ -1,13 +1,14 @@
 import { Redis } from "ioredis"
 import { createClient } from "redis"
 import { createLimiter, fixedWindow, type Store, slidingLog, tokenBucket } from "sluice"
-import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
 let io: Redis
+type Call = Parameters<RedisClient["evalsha"]>
 const clock = manualClock()
 const policy = {
   burst: tokenBucket({ capacity: 50, refill: 1, every: "1s" }),
@@ -105,6 +106,28 @@ describe("what the server says", () => {
     expect((await limiter.peek("k")).remaining).toBe(20)
     client.disconnect()
     await full.stop()
+  })
+
+  test("is no answer when it cannot be read: the call may have run, and did", async () => {
+    const garbling = {
+      ...ioredis(io),
+      evalsha: async (...call: Call) => [await ioredis(io).evalsha(...call)],
+    }
+    const limiter = createLimiter({ name: "garbled", policy, store: redisStore(garbling, { clock }) })
+    await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
+    await limiter.close()
+    const after = createLimiter({ name: "garbled", policy, store: redisStore(ioredis(io), { clock }) })
+    expect((await after.peek("k")).remaining).toBe(19)
+  })
+
+  test("is kept as the cause of the error", async () => {
+    const throwing = { ...ioredis(io), evalsha: () => Promise.reject("no error at all") }
+    const store = redisStore(throwing)
+    await expect(store.giveBack([])).rejects.toMatchObject({
+      code: "STORE_UNKNOWN",
+      cause: "no error at all",
+    })
+    await expect(store.forget(["k"])).rejects.toThrow("the call may have run: no error at all")
   })
 
   test("a call refused by a script that will not end is tried until it passes", async () => {

@@ -1,0 +1,94 @@
+import { Redis } from "ioredis"
+import { describe, expect, test } from "vitest"
+import { fixedWindow } from "../../policy.js"
+import type { Ask } from "../../store.js"
+import { decodeAnswers, encodeAsks } from "./call.js"
+import { ioredis } from "./clients/ioredis.js"
+import { outcomeOf } from "./outcome.js"
+import { redisStore } from "./redis-store.js"
+
+describe("an error", () => {
+  test.each([
+    ["NOSCRIPT No matching script. Please use EVAL.", "unloaded"],
+    ["READONLY You can't write against a read only replica. script: 5f, on @user_script:12.", "again"],
+    ["LOADING Redis is loading the dataset in memory", "again"],
+    ["BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", "again"],
+    ["CLUSTERDOWN Hash slot not served", "again"],
+    ["TRYAGAIN Multiple keys request during rehashing of slot", "again"],
+    ["Stream isn't writeable and enableOfflineQueue options is false", "again"],
+    ["The client is offline", "again"],
+    ["OOM command not allowed when used memory > 'maxmemory'. script: 5f", "refused"],
+    ["NOPERM this user has no permissions to run the 'evalsha' command", "refused"],
+    ["WRONGTYPE Operation against a key holding the wrong kind of value", "refused"],
+    ["The client is closed", "refused"],
+    ["Socket closed unexpectedly", "unknown"],
+    ["Connection is closed.", "unknown"],
+    ["Command timed out", "unknown"],
+    ["ERR user_script:7: attempt to index a nil value", "unknown"],
+    ["constructor", "unknown"],
+    ["", "unknown"],
+  ])("that says %j means %s", (message, outcome) => {
+    expect(outcomeOf(new Error(message))).toBe(outcome)
+  })
+
+  test("of a connection that was refused means that nothing ran, and no error at all means nothing", () => {
+    expect(outcomeOf(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toBe("again")
+    expect(outcomeOf(Object.assign(new Error("read"), { code: "ECONNRESET" }))).toBe("unknown")
+    expect(outcomeOf("NOSCRIPT")).toBe("unknown")
+  })
+})
+
+const ask = (key: string, cost = 1): Ask => ({
+  parts: [{ key, policy: fixedWindow({ limit: 5, window: 1 }), cost }],
+  count: 1,
+  mode: "spend",
+})
+
+describe("a call", () => {
+  test("sends a plan once for all asks that share it", () => {
+    expect(encodeAsks("p", "7", [ask("{n:a}:x"), ask("{n:b}:x"), ask("{n:a}:x", 2)])).toEqual({
+      keys: ["p:{n:a}:x:fw", "p:{n:b}:x:fw", "p:{n:a}:x:fw"],
+      args: ["7", "2"].concat(
+        "1 1 spend fixedWindow 5 1000 0 1".split(" "),
+        "1 1 spend fixedWindow 5 1000 0 2".split(" "),
+        "1 1 2".split(" "),
+      ),
+    })
+  })
+
+  test("understands integers in any dress and nothing else", () => {
+    const answer = [{ granted: 1, levels: [[2, 500]] }]
+    for (const reply of [
+      [1, 2, 500],
+      ["1", "2", "500"],
+      [1n, 2n, 500n],
+      [Buffer.from("1"), 2, Buffer.from("500")],
+    ]) {
+      expect(decodeAnswers([ask("k")], reply)).toEqual(answer)
+    }
+    for (const reply of [[1, 2], [1, 2, 500, 0], [1, 2, null], [1, 2, 0.5], [1, 2, "x"], null, "OK"]) {
+      expect(() => decodeAnswers([ask("k")], reply)).toThrow(/from Redis/)
+    }
+  })
+})
+
+describe("redisStore", () => {
+  const client = ioredis(new Redis({ lazyConnect: true }))
+
+  test.each([
+    [{ prefix: "" }, "prefix must be a string without braces"],
+    [{ prefix: "a{b}" }, "prefix must be a string without braces"],
+    [{ clock: 7 }, "clock must be a function"],
+    [{ retryFor: "soon" }, "retryFor must be whole milliseconds"],
+    [{ keyPrefix: "x" }, 'redisStore has no field "keyPrefix"; it takes prefix, clock, retryFor'],
+  ])("refuses %o", (options, message) => {
+    expect(() => redisStore(client, options as never)).toThrow(message)
+  })
+
+  test("refuses a client without its adapter", () => {
+    expect(() => redisStore({ get() {} } as never)).toThrow(
+      "redisStore takes ioredis(client) or nodeRedis(client)",
+    )
+    expect(() => redisStore(undefined as never)).toThrow("got undefined")
+  })
+})
