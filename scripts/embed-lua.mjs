@@ -4,17 +4,14 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
-const shared = [
-  "stores/redis/lua/clock.lua",
-  "algorithms/bucket/bucket.lua",
-  "algorithms/fixed-window/fixed-window.lua",
-  "algorithms/log/log.lua",
-  "stores/redis/lua/plans.lua",
-]
-
 const scripts = {
-  ask: [...shared, "stores/redis/lua/ask.lua"],
-  give: [...shared, "stores/redis/lua/give.lua"],
+  ask: [
+    "stores/redis/lua/clock.lua",
+    "algorithms/bucket/bucket.lua",
+    "algorithms/fixed-window/fixed-window.lua",
+    "algorithms/log/log.lua",
+    "stores/redis/lua/ask.lua",
+  ],
   forget: ["stores/redis/lua/forget.lua"],
 }
 

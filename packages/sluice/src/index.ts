@@ -1,3 +1,5 @@
+export type { Algorithm, Explanation, Level, State } from "./algorithm.js"
+export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
@@ -70,8 +71,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     const charged = charges(policiesFor(key, options.policy), options.cost)
     const parts = partsOf(charged, name, key)
     const names = charged.map((charge) => charge.name) as NameOf<O>[]
-    const answer = store.ask({ parts, count: 1, mode })
-    return decide(names, parts, answer instanceof Promise ? await answer : answer)
+    return decide(names, parts, await store.ask({ parts, count: 1, mode }))
   }
 
   const close = async () => {

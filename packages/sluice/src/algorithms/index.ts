@@ -25,6 +25,7 @@ const counting: Record<Policy["algorithm"], Counting> = {
 /** Every suffix a key of state may have. */
 export const suffixes: readonly string[] = Object.values(counting).map(({ suffix }) => suffix)
 
+/** How a policy counts; what a store needs to run it. */
 export function countingOf(policy: Policy): Counting {
   return counting[policy.algorithm]
 }

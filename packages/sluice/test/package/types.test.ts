@@ -31,3 +31,16 @@ test.each([
   })
   expect(await run(consumer.folder, join(root, "node_modules/.bin/tsc"))).toBe("")
 })
+
+test("the types of the core need neither Node's types nor a library newer than es2022", async () => {
+  const bare = { ...options, module: "preserve", moduleResolution: "bundler", lib: ["es2022"], types: [] }
+  await using consumer = await createConsumer(inject("packed"), {
+    "main.ts": `
+      import { createLimiter, type Decision, tokenBucket } from "sluice"
+      const limiter = createLimiter({ policy: tokenBucket({ capacity: 1, refill: 1, every: "1s" }) })
+      export const decision: Promise<Decision> = limiter.tryAcquire("k")
+    `,
+    "tsconfig.json": JSON.stringify({ compilerOptions: bare, files: ["main.ts"] }),
+  })
+  expect(await run(consumer.folder, join(root, "node_modules/.bin/tsc"))).toBe("")
+})

@@ -8,7 +8,10 @@ import { Shelf } from "./shelf.js"
 export interface MemoryStoreOptions {
   /** Tells the time; the process clock if left out. */
   readonly clock?: Clock
-  /** How many keys it holds at the most; 1,000,000 if left out. */
+  /**
+   * How many keys it holds at the most; 1,000,000 if left out. Limits hold while the keys that matter fit: beyond
+   * that a new key takes the place of an expired one, else of the one nearest to full, of a denied one last.
+   */
   readonly maxKeys?: number
 }
 

@@ -23,9 +23,9 @@ export function encodeAsks(prefix: string, now: string, asks: readonly Ask[]): C
   }
 }
 
-/** The call of `give.lua` that gives these parts back. */
+/** The call of `ask.lua` that gives these parts back. */
 export function encodeGiveBack(prefix: string, now: string, parts: readonly Part[]): Call {
-  return { keys: keysOf(prefix, parts), args: [now, "1", ...plan(parts, 1, "give")] }
+  return { keys: keysOf(prefix, parts), args: [now, "1", ...plan(parts, 1, "give"), "1"] }
 }
 
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers. */

@@ -42,7 +42,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       return understood(() => decodeAnswers([ask], reply))[0] as Answer
     },
     async giveBack(parts) {
-      await run(client, scripts.give, () => encodeGiveBack(prefix, now(), parts), patience)
+      await run(client, scripts.ask, () => encodeGiveBack(prefix, now(), parts), patience)
     },
     async forget(keys) {
       const all = keys.flatMap((key) => suffixes.map((suffix) => `${prefix}:${key}:${suffix}`))

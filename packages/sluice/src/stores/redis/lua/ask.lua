@@ -1,12 +1,29 @@
 -- Answers asks one after the other: evaluates every part of an ask, then commits all of them or none.
 -- KEYS     for each ask, one key per part of its plan, in order
--- ARGV     [1] now (see clock.lua), [2…] the plans (see plans.lua), then the plan number of each ask
--- Returns  flat integers: for each ask how many were granted, then the level of each part
-local plans, at = readPlans(2)
+-- ARGV     [1] now (see clock.lua), [2] the number of plans, then the plans, then the plan number of each ask
+--          a plan is the number of its parts, its count and its mode (spend, peek or give), then for each part
+--          the name of an algorithm and its terms
+-- Returns  flat integers: for each ask that spends or peeks, how many were granted and the level of each part
+local at = 3
+local function readPlan()
+  local parts = tonumber(ARGV[at])
+  local plan = { count = tonumber(ARGV[at + 1]), mode = ARGV[at + 2] }
+  at = at + 3
+  for part = 1, parts do
+    local algorithm = algorithms[ARGV[at]]
+    local terms = {}
+    for i, name in ipairs(algorithm.sent) do terms[name] = tonumber(ARGV[at + i]) end
+    plan[part] = { algorithm = algorithm, terms = terms }
+    at = at + 1 + #algorithm.sent
+  end
+  return plan
+end
+
+local plans = {}
+for number = 1, tonumber(ARGV[2]) do plans[number] = readPlan() end
+
 local reply = {}
-local used = 0
-for i = at, #ARGV do
-  local plan = plans[tonumber(ARGV[i])]
+local function spendOrPeek(plan, used)
   local granted = plan.count
   local views = {}
   for part = 1, #plan do
@@ -23,6 +40,19 @@ for i = at, #ARGV do
     end
     algorithm.tell(terms, view, granted > 0, reply, key)
   end
+end
+
+local function giveBack(plan, used)
+  for part = 1, #plan do
+    local algorithm, terms, key = plan[part].algorithm, plan[part].terms, KEYS[used + part]
+    algorithm.give(terms, algorithm.read(terms, key), key)
+  end
+end
+
+local used = 0
+for i = at, #ARGV do
+  local plan = plans[tonumber(ARGV[i])]
+  if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
   used = used + #plan
 end
 return reply

@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs"
+import { Redis } from "ioredis"
+import { createLimiter, fixedWindow, type Store, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { manualClock } from "sluice/testing"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+const docs = readFileSync(new URL("../../../../docs/redis.md", import.meta.url), "utf8")
+const rule = (/^ACL SETUSER (sluice .+)$/m.exec(docs)?.[1] ?? "").split(" ")
+const rights = rule.filter((word) => word.startsWith("+"))
+
+let server: RedisServer
+let admin: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  admin = new Redis(server.port, server.host)
+})
+afterAll(async () => {
+  admin.disconnect()
+  await server.stop()
+})
+
+/** Calls everything there is to call, on every kind of state. */
+async function useEverything(client: Redis): Promise<void> {
+  const clock = manualClock()
+  const log = slidingLog({ limit: 50, window: 100 })
+  const policy = {
+    log,
+    merged: slidingWindow({ limit: 50, window: "1m" }),
+    fixed: fixedWindow({ limit: 100, window: "1m" }),
+    bucket: tokenBucket({ capacity: 100, refill: 1, every: "1s" }),
+  }
+  const use = async (name: string, store: Store) => {
+    const limiter = createLimiter({ name, policy, store })
+    for (let i = 0; i < 50; i += 1) {
+      await limiter.tryAcquire("k")
+      clock.advance(1)
+    }
+    await limiter.tryAcquire("k", { cost: 40 })
+    clock.advance(60)
+    await limiter.tryAcquire("k", { policy: { log }, cost: 45 })
+    await limiter.tryAcquire("k", { policy: { log } })
+    await limiter.refund("k", 3)
+    await limiter.reset("k")
+  }
+  await use("by the server's clock", redisStore(ioredis(client)))
+  await use("by the caller's clock", redisStore(ioredis(client), { clock }))
+}
+
+async function succeedsWith(words: readonly string[]): Promise<boolean> {
+  await admin.call("ACL", "DELUSER", "sluice")
+  // what ioredis wants for itself
+  await admin.call("ACL", "SETUSER", ...words, "+info")
+  await admin.flushall()
+  await admin.script("FLUSH")
+  const options = { username: "sluice", password: "secret" }
+  const client = new Redis(server.port, server.host, options).on("error", () => {})
+  const used = useEverything(client).then(
+    () => true,
+    () => false,
+  )
+  return used.finally(() => client.disconnect())
+}
+
+describe("the rights named in the docs", () => {
+  test("are enough", async () => {
+    expect(rights.length).toBeGreaterThan(10)
+    expect(await succeedsWith(rule)).toBe(true)
+  })
+
+  test.each(rights)("would not be without %s", async (right) => {
+    expect(await succeedsWith(rule.filter((word) => word !== right))).toBe(false)
+  })
+})
