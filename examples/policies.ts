@@ -1,0 +1,132 @@
+// The same bursts of requests through every policy, drawn as they happen; SLUICE_DEMO_SECONDS ends it early.
+import { setTimeout as sleep } from "node:timers/promises"
+import {
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  leakyBucket,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from "sluice"
+
+const { NO_COLOR, SLUICE_DEMO_SECONDS = "11" } = process.env
+
+/** Milliseconds; seven and a half ticks are a window, so that no request is sent just as one ends. */
+const tick = 267
+/** Requests in each tick: a burst on both sides of an edge, silence, then steadily twice too many. */
+const traffic = [..."01010044", ..."44220000", ..."00000000", ..."22222222", ..."22222000"].map(Number)
+const ticks = Math.min(traffic.length, Math.ceil((Number(SLUICE_DEMO_SECONDS) * 1_000) / tick))
+
+/** Eight units in two seconds, in the ways of each policy. */
+const [limit, window] = [8, 2_000]
+const lanes = [
+  lane("fixedWindow", "up to twice the limit at an edge", fixedWindow({ limit, window })),
+  lane("  by the clock", "the same, at edges all keys share", fixedWindow({ limit, window, align: "clock" })),
+  lane("slidingLog", "the limit in any 2 s, exactly", slidingLog({ limit, window })),
+  lane("slidingWindow", "as strict, in less memory", slidingWindow({ limit, window, buckets: 4 })),
+  lane("tokenBucket", "a burst, then an even trickle", bucket("continuous")),
+  lane("  in steps", "a burst, then four at a time", bucket("interval")),
+  lane("leakyBucket", "a token bucket upside down", leakyBucket({ capacity: limit, leak: 4, every: "1s" })),
+]
+
+function bucket(mode: "continuous" | "interval"): Policy {
+  return tokenBucket({ capacity: limit, refill: 4, every: "1s", mode })
+}
+
+interface Lane {
+  readonly name: string
+  readonly shows: string
+  readonly limiter: Limiter
+  readonly marks: string[]
+  /** When each request passed. */
+  readonly passedAt: number[]
+  asked: number
+  remaining: number
+}
+
+function lane(name: string, shows: string, policy: Policy): Lane {
+  const limiter = createLimiter({ policy })
+  return { name, shows, limiter, marks: [], passedAt: [], asked: 0, remaining: limit }
+}
+
+async function send(requests: number, to: Lane): Promise<void> {
+  const before = to.passedAt.length
+  for (let i = 0; i < requests; i += 1) {
+    if ((await to.limiter.tryAcquire("demo")).allowed) to.passedAt.push(Date.now())
+  }
+  to.marks.push(mark(requests, to.passedAt.length - before))
+  to.asked += requests
+  to.remaining = (await to.limiter.peek("demo")).remaining
+}
+
+const { stdout } = process
+const coloured = stdout.isTTY === true && !NO_COLOR
+const live = stdout.isTTY === true && stdout.columns >= 80
+const colour = (code: number) => (text: string) => (coloured ? `\x1b[${code}m${text}\x1b[0m` : text)
+const [bold, dim, red, green, yellow] = [colour(1), colour(2), colour(31), colour(32), colour(33)]
+
+function mark(asked: number, passed: number): string {
+  if (asked === 0) return dim("·")
+  if (passed === 0) return red("○")
+  return passed === asked ? green("●") : yellow("◐")
+}
+
+function row(name: string, marks: readonly string[], rest: string): string {
+  return ` ${name.padEnd(15)}${marks.join("")}${" ".repeat(traffic.length - marks.length)}  ${rest}`
+}
+
+function picture(done: number): string[] {
+  const requests = traffic.slice(0, done).map((n) => (n === 0 ? dim("·") : String(n)))
+  const axis = traffic.map((_, i) => (i % 15 === 0 ? `${Math.round((i * tick) / 1_000)} s`.padEnd(15) : ""))
+  return [
+    bold(" Eight requests in two seconds, seven ways"),
+    ` ${green("●")} passed  ${yellow("◐")} some passed  ${red("○")} refused  ${dim("■ room left")}`,
+    "",
+    row("requests", requests, dim("room      passed")),
+    ...lanes.map(({ name, marks, remaining, passedAt, asked }) => {
+      const room = "■".repeat(remaining) + dim("□".repeat(limit - remaining))
+      return row(name, marks, `${room}  ${String(passedAt.length).padStart(2)} of ${asked}`)
+    }),
+    dim(` ${" ".repeat(15)}${axis.join("").trimEnd()}`),
+  ]
+}
+
+/** The most of these moments that lie in any span of `ms`. */
+function mostIn(ms: number, moments: readonly number[]): number {
+  const counts = moments.map((from) => moments.filter((at) => at >= from && at < from + ms).length)
+  return Math.max(0, ...counts)
+}
+
+function summary(): string[] {
+  const head = ` ${"".padEnd(15)}${"passed".padStart(6)}${"refused".padStart(9)}${"most in 2 s".padStart(13)}`
+  return [
+    "",
+    dim(head),
+    ...lanes.map(({ name, shows, passedAt, asked }) => {
+      const numbers = [passedAt.length, asked - passedAt.length, mostIn(window, passedAt)]
+      const [passed, refused, most] = numbers.map(String) as [string, string, string]
+      return ` ${name.padEnd(15)}${passed.padStart(6)}${refused.padStart(9)}${most.padStart(13)}  ${dim(shows)}`
+    }),
+    "",
+    " To begin with: examples/quick-start.ts. On Redis: examples/redis.ts.",
+  ]
+}
+
+// begin at an edge of the clock's windows, so that every run draws the same
+const startsAt = Math.ceil(Date.now() / window) * window + tick / 4
+if (live) console.log(`\n${picture(0).join("\n")}`)
+else console.log(`${Math.round((ticks * tick) / 1_000)} s of requests through seven policies ...\n`)
+
+for (const [index, requests] of traffic.slice(0, ticks).entries()) {
+  await sleep(Math.max(0, startsAt + index * tick - Date.now()))
+  for (const each of lanes) await send(requests, each)
+  if (live) {
+    const lines = picture(index + 1)
+    stdout.write(`\x1b[${lines.length}F${lines.map((line) => `${line}\x1b[K\n`).join("")}`)
+  }
+}
+
+if (!live) console.log(picture(ticks).join("\n"))
+console.log(summary().join("\n"))
