@@ -3,6 +3,12 @@ import { SluiceError, shown } from "./errors.js"
 /** Tells the time as milliseconds since the epoch; fractions are allowed. */
 export type Clock = () => number
 
+/**
+ * Microseconds: clocks that differ by less are never taken for one that jumped, however short the policy, so that
+ * processes with clocks of their own do not undo each other's counting.
+ */
+export const GRACE = 1_000_000
+
 /** Refuses a clock that is no function. */
 export function checkClock(clock: unknown): void {
   if (typeof clock !== "function") {

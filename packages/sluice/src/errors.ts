@@ -24,6 +24,7 @@ export class SluiceError extends Error {
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === "bigint") return `${value}n`
+  if (value instanceof Promise) return "a promise"
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object"
   if (typeof value === "function") return "a function"
   return String(value)

@@ -4,7 +4,13 @@ export type { Clock } from "./clock.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
-export { type AskOptions, createLimiter, type Limiter, type LimiterOptions } from "./limiter.js"
+export {
+  type AskOptions,
+  type CallOptions,
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+} from "./limiter.js"
 export type { Cost, NameOf, Policies } from "./policies.js"
 export {
   type FixedWindow,

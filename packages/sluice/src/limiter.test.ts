@@ -19,6 +19,7 @@ describe("createLimiter", () => {
     [{ policy: perMinute, name: "" }, "INVALID_OPTION", "name must be a string"],
     [{ policy: perMinute, name: 7 }, "INVALID_OPTION", "name must be a string"],
     [{ policy: perMinute, store: {} }, "INVALID_OPTION", "store must be a Store"],
+    [{ policy: perMinute, store: { ask() {} } }, "INVALID_OPTION", "store must be a Store"],
     [{ policy: perMinute, store: null }, "INVALID_OPTION", "store must be a Store"],
     [{}, "INVALID_POLICY", "policy must be a policy or a record"],
     [{ policy: {} }, "INVALID_POLICY", "a record of policies needs at least one"],
@@ -94,6 +95,14 @@ describe("a limiter", () => {
     [{ cost: "1" }, "INVALID_COST", 'cost must be an integer, 1 or more, got "1"'],
     [{ cost: null }, "INVALID_COST", "got null"],
     [{ cost: { a: -1 } }, "INVALID_COST", "cost of a must be an integer, 0 or more, got -1"],
+    [{ cost: { a: null } }, "INVALID_COST", "cost of a must be an integer, 0 or more, got null"],
+    [{ cost: new Map([["a", 5]]) }, "INVALID_COST", "cost must be an integer, 1 or more, got an object"],
+    [
+      { policy: [perMinute] },
+      "INVALID_POLICY",
+      "policy must be a policy or a record of policies, got an array",
+    ],
+    [{ policy: Promise.resolve(perMinute) }, "INVALID_POLICY", "got a promise"],
     [{ cost: { c: 1 } }, "INVALID_COST", 'cost names "c", but the policies are a, b'],
     [{ cost: { a: 0, b: 0 } }, "INVALID_COST", "nothing to ask"],
     [{ costs: 1 }, "INVALID_OPTION", 'an ask has no field "costs"; it takes cost, policy'],
@@ -126,6 +135,21 @@ describe("a limiter", () => {
     expect((await limiter.peek("k")).policies?.map(({ remaining }) => remaining)).toEqual([8, 5])
     await limiter.refund("k", {})
     expect((await limiter.peek("k")).policies?.map(({ remaining }) => remaining)).toEqual([9, 6])
+  })
+
+  test("refunds and resets under policies given in the call", async () => {
+    const limiter = createLimiter({ policy: perMinute })
+    const policy = { burst: perMinute, daily: perMinute }
+    await limiter.tryAcquire("k", { policy, cost: 10 })
+    await limiter.refund("k", { burst: 4, daily: 2 }, { policy })
+    expect((await limiter.peek("k", { policy })).policies?.map(({ remaining }) => remaining)).toEqual([4, 2])
+    await limiter.reset("k", { policy })
+    expect((await limiter.peek("k", { policy })).remaining).toBe(10)
+    await expect(limiter.refund("k", undefined as never)).rejects.toMatchObject({ code: "INVALID_COST" })
+    await expect(limiter.reset("k", { key: "k" } as never)).rejects.toMatchObject({ code: "INVALID_OPTION" })
+    await expect(limiter.refund("k", 1, { cost: 1 } as never)).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+    })
   })
 
   test("rejects every call once it is closed, and closes at the end of its scope", async () => {

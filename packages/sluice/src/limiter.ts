@@ -15,11 +15,14 @@ export interface LimiterOptions<P extends Policies> {
   readonly store?: Store
 }
 
-export interface AskOptions<P extends Policies> {
+/** The policies for one call in place of the limiter's. */
+export interface CallOptions<P extends Policies> {
+  readonly policy?: P | undefined
+}
+
+export interface AskOptions<P extends Policies> extends CallOptions<P> {
   /** What this ask costs: units, or units by policy name; 1 if left out. */
-  readonly cost?: Cost<P>
-  /** The policies for this ask in place of the limiter's. */
-  readonly policy?: P
+  readonly cost?: Cost<P> | undefined
 }
 
 /** Holds keys to policies. */
@@ -30,14 +33,14 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   /** Says what `tryAcquire` would say, and changes nothing. */
   peek<O extends Policies = P>(key: string, options?: AskOptions<O>): Promise<Decision<NameOf<O>>>
   /** Gives units back to a key, as far as they are spent: a gift, for which the limiter admits as much more. */
-  refund(key: string, cost: Cost<P>): Promise<void>
-  /** Forgets all that a key has spent. */
-  reset(key: string): Promise<void>
+  refund<O extends Policies = P>(key: string, cost: Cost<O>, options?: CallOptions<O>): Promise<void>
+  /** Forgets what a key has spent under the limiter's policies, or under those given. */
+  reset<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<void>
   /** Ends the limiter; a store it did not create stays open. */
   close(): Promise<void>
 }
 
-/** The static policies by limiter name, for each store in use. */
+/** The static policies by limiter name, for each store object in use. */
 const taken = new WeakMap<Store, Map<string, { policies: string; limiters: number }>>()
 
 /** Creates a limiter: `createLimiter({ name: "api", policy: tokenBucket({ … }) })`. */
@@ -47,11 +50,13 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   if (typeof name !== "string" || name === "") {
     throw new SluiceError("INVALID_OPTION", `name must be a string that is not empty, got ${shown(name)}`)
   }
-  if (typeof store?.ask !== "function") {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `store must be a Store, such as memoryStore(), got ${shown(store)}`,
-    )
+  for (const method of ["ask", "giveBack", "forget"] as const) {
+    if (typeof store?.[method] !== "function") {
+      throw new SluiceError(
+        "INVALID_OPTION",
+        `store must be a Store, such as memoryStore(), got ${shown(store)}`,
+      )
+    }
   }
   const fixed = typeof policy === "function" ? undefined : namePolicies(policy)
   const release = fixed === undefined ? () => {} : claim(store, name, fixed)
@@ -68,7 +73,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
 
   const ask = async <O extends Policies>(mode: Mode, key: string, options: AskOptions<O> = {}) => {
     checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
-    const charged = charges(policiesFor(key, options.policy), options.cost)
+    const charged = charges(policiesFor(key, options.policy), options.cost === undefined ? 1 : options.cost)
     const parts = partsOf(charged, name, key)
     const names = charged.map((charge) => charge.name) as NameOf<O>[]
     return decide(names, parts, await store.ask({ parts, count: 1, mode }))
@@ -83,11 +88,13 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     name,
     tryAcquire: (key, options) => ask("spend", key, options),
     peek: (key, options) => ask("peek", key, options),
-    async refund(key, cost) {
-      await store.giveBack(partsOf(charges(policiesFor(key), cost), name, key))
+    async refund(key, cost, options = {}) {
+      checkFields("INVALID_OPTION", "a refund", options, ["policy"])
+      await store.giveBack(partsOf(charges(policiesFor(key, options.policy), cost), name, key))
     },
-    async reset(key) {
-      await store.forget(policiesFor(key).map(([policy]) => stateKey(name, key, policy)))
+    async reset(key, options = {}) {
+      checkFields("INVALID_OPTION", "a reset", options, ["policy"])
+      await store.forget(policiesFor(key, options.policy).map(([policy]) => stateKey(name, key, policy)))
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -16,7 +16,7 @@ export type Named = readonly (readonly [name: string, policy: Policy])[]
 /** Validates policies as a user gave them. */
 export function namePolicies(value: unknown): Named {
   if (looksLikePolicy(value)) return [["default", checkPolicy(value)]]
-  if (typeof value !== "object" || value === null) {
+  if (!isPlain(value)) {
     throw new SluiceError(
       "INVALID_POLICY",
       `policy must be a policy or a record of policies, got ${shown(value)}`,
@@ -29,8 +29,8 @@ export function namePolicies(value: unknown): Named {
 }
 
 /** The policies that a cost charges, with what it charges them; those it skips are left out. */
-export function charges(named: Named, cost: unknown = 1): { name: string; policy: Policy; cost: number }[] {
-  if (typeof cost !== "object" || cost === null) {
+export function charges(named: Named, cost: unknown): { name: string; policy: Policy; cost: number }[] {
+  if (!isPlain(cost)) {
     const units = checkUnits(cost, 1, "cost")
     return named.map(([name, policy]) => ({ name, policy, cost: units }))
   }
@@ -45,7 +45,7 @@ export function charges(named: Named, cost: unknown = 1): { name: string; policy
     .map(([name, policy]) => ({
       name,
       policy,
-      cost: checkUnits(byName.get(name) ?? 1, 0, `cost of ${name}`),
+      cost: checkUnits(byName.has(name) ? byName.get(name) : 1, 0, `cost of ${name}`),
     }))
     .filter((charge) => charge.cost > 0)
   if (charged.length === 0)
@@ -56,4 +56,9 @@ export function charges(named: Named, cost: unknown = 1): { name: string; policy
 function checkUnits(value: unknown, least: number, what: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value
   throw new SluiceError("INVALID_COST", `${what} must be an integer, ${least} or more, got ${shown(value)}`)
+}
+
+/** Whether a value is an object of names, from whatever realm: no array, Map, Date or promise. */
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return Object.prototype.toString.call(value) === "[object Object]"
 }

@@ -8,7 +8,7 @@ import { command, type RedisServer, startRedis } from "../support/redis-server.j
 
 let server: RedisServer
 let io: Redis
-type Call = Parameters<RedisClient["evalsha"]>
+type Call = Parameters<RedisClient["runByHash"]>
 const clock = manualClock()
 const policy = {
   burst: tokenBucket({ capacity: 50, refill: 1, every: "1s" }),
@@ -94,6 +94,9 @@ describe("what the server says", () => {
     const error = await limiter.tryAcquire("k").catch((error: unknown) => error)
     expect(error).toMatchObject({ name: "SluiceError", code: "STORE_REFUSED" })
     expect(await io.exists("sluice:1:{foreign:k}:burst:tb")).toBe(0)
+    await limiter.tryAcquire("k", { policy: { burst: policy.burst }, cost: 5 })
+    await expect(limiter.refund("k", 2)).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    expect((await limiter.peek("k", { policy: { burst: policy.burst } })).remaining).toBe(45)
     await limiter.reset("k")
     expect((await limiter.tryAcquire("k")).allowed).toBe(true)
   })
@@ -111,7 +114,7 @@ describe("what the server says", () => {
   test("is no answer when it cannot be read: the call may have run, and did", async () => {
     const garbling = {
       ...ioredis(io),
-      evalsha: async (...call: Call) => [await ioredis(io).evalsha(...call)],
+      runByHash: async (...call: Call) => [await ioredis(io).runByHash(...call)],
     }
     const limiter = createLimiter({ name: "garbled", policy, store: redisStore(garbling, { clock }) })
     await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
@@ -121,7 +124,7 @@ describe("what the server says", () => {
   })
 
   test("is kept as the cause of the error", async () => {
-    const throwing = { ...ioredis(io), evalsha: () => Promise.reject("no error at all") }
+    const throwing = { ...ioredis(io), runByHash: () => Promise.reject("no error at all") }
     const store = redisStore(throwing)
     await expect(store.giveBack([])).rejects.toMatchObject({
       code: "STORE_UNKNOWN",

@@ -69,31 +69,4 @@ describe.each(stores)("buckets on the %s store", (store) => {
     expect(await script()).toBe(0)
     expect((await limiter.tryAcquire("user")).allowed).toBe(true)
   })
-
-  test("the steps of an idle bucket start over once it is surely full where 001 waits up to a step more", async () => {
-    const clock = manualClock(1_662_365_047_000)
-    const start = clock()
-    const policy = tokenBucket({ capacity: 3, refill: 1, every: "10s", mode: "interval" })
-    const limiter = rig.limiter(store, policy, clock)
-    const script = () =>
-      rig.run("001-token-bucket", clock, [`phase-${store}`], 3, 1, 10, clock() / 1_000) as Promise<number>
-    const both = async () => {
-      const { allowed, remaining } = await limiter.tryAcquire("user")
-      return [await script(), allowed ? remaining : -1]
-    }
-    expect(await both()).toEqual([2, 2])
-    clock.set(start + 9_000)
-    expect(await both()).toEqual([1, 1])
-    // three steps of ten seconds fill it: from the step it was last taken from here, from the last grant there
-    clock.set(start + 35_000)
-    expect([await both(), await both(), await both()]).toEqual([
-      [2, 2],
-      [1, 1],
-      [0, 0],
-    ])
-    clock.set(start + 40_000)
-    expect(await both()).toEqual([0, -1])
-    clock.set(start + 45_000)
-    expect(await both()).toEqual([-1, 0])
-  })
 })

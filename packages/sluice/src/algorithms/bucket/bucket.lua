@@ -1,55 +1,72 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
--- State: a string, ">I7I5" full reach, then ">I5I5" part parts if there is a part, then ">I7" anchor in
--- interval mode. The length tells which of them are there: 12, 22, 19 or 29 bytes.
+-- State: a string, ">I7I5" full reach, then ">I5I5" part parts if there is a part, then ">I7I7" anchor lapsesAt
+-- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
 local bucket = { sent = { "parts", "span", "spanPart", "cost", "costPart", "reach", "step", "life" } }
 algorithms.bucket = bucket
 
 local function unpacked(value)
   local full, reach = struct.unpack(">I7I5", value)
-  local part, parts, anchor = 0, 1, nil
+  local part, parts, anchor, lapsesAt = 0, 1, nil, 0
   local size = #value
-  if size == 22 or size == 29 then part, parts = struct.unpack(">I5I5", value, 13) end
-  if size == 19 or size == 29 then anchor = struct.unpack(">I7", value, size - 6) end
-  return full, reach, part, parts, anchor
+  if size == 22 or size == 36 then part, parts = struct.unpack(">I5I5", value, 13) end
+  if size == 26 or size == 36 then anchor, lapsesAt = struct.unpack(">I7I7", value, size - 13) end
+  return full, reach, part, parts, anchor, lapsesAt
 end
 
-local function keep(terms, view, key, reach, anchor)
+local function keep(terms, view, key, reach, lapsesAt)
   local full = view.at + view.ahead
   local value = struct.pack(">I7I5", full, reach)
   if view.part > 0 then value = value .. struct.pack(">I5I5", view.part, terms.parts) end
-  if anchor then value = value .. struct.pack(">I7", anchor) end
-  local expiresAt = math.max(full + 1, anchor and anchor + terms.life or 0)
-  redis.call("SET", key, value, "PX", ttl(expiresAt))
+  if view.anchor then value = value .. struct.pack(">I7I7", view.anchor, lapsesAt) end
+  redis.call("SET", key, value, "PX", ttl(math.max(full + 1, view.anchor and lapsesAt or 0)))
+end
+
+-- As many pieces of another size as hold this part, rounded up: what was spent stays spent.
+local function rescaled(part, from, to)
+  if part == 0 or from == to then return part end
+  local product = part * to
+  return product + from <= 9007199254740991 and math.floor((product + from - 1) / from) or to
 end
 
 function bucket.read(terms, key)
   local step = terms.step
-  local view = { at = now, ahead = 0, part = 0, reach = terms.reach }
   local value = redis.call("GET", key)
-  if not value then return view end
-  local full, reach, part, parts, anchor = unpacked(value)
-  if step > 0 and anchor and now < anchor + terms.life then
-    view.at = anchor + math.floor((now - anchor) / step) * step
-    view.anchor = math.min(anchor, view.at)
+  if not value then
+    local anchor = step > 0 and now or nil
+    return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
   end
-  local ahead = full - view.at
-  -- pieces of another size: round up, what was spent stays spent
-  if part > 0 and parts ~= terms.parts then
-    ahead = ahead + 1
-    part = 0
-  end
-  if ahead < 0 then
-    ahead = 0
+  local full, reach, part, parts, anchor, lapsesAt = unpacked(value)
+  part = rescaled(part, parts, terms.parts)
+  if part == terms.parts then
+    full = full + 1
     part = 0
   end
   -- further ahead than spending leads: the clock went back; all of it counts as spent now
-  view.jumped = ahead > 2 * reach * 1000
-  if view.jumped then
-    ahead = reach * 1000
+  local jumped = full - now > reach * 1000 + math.max(reach * 1000, GRACE)
+  if jumped then
+    full = now + reach * 1000
+    part = 0
+    anchor = nil
+    lapsesAt = 0
+  end
+  local at = now
+  if step > 0 then
+    -- what was spent before steps were counted comes back at a step
+    anchor = anchor or full
+    at = anchor + math.floor((now - anchor) / step) * step
+  end
+  local spent = full > at or (full == at and part > 0)
+  if not spent and now >= lapsesAt then
+    at = now
+    anchor = step > 0 and now or nil
+  end
+  if not spent then
+    full = at
     part = 0
   end
-  view.ahead, view.part, view.reach = ahead, part, reach
-  return view
+  return {
+    at = at, ahead = full - at, part = part, reach = reach, anchor = anchor, lapsesAt = lapsesAt, jumped = jumped,
+  }
 end
 
 function bucket.room(terms, view, count)
@@ -86,7 +103,7 @@ function bucket.take(terms, view, granted, key)
     view.part = view.part - parts
     view.ahead = view.ahead + 1
   end
-  keep(terms, view, key, terms.reach, terms.step > 0 and view.at)
+  keep(terms, view, key, terms.reach, math.max(view.lapsesAt, now + terms.life))
 end
 
 function bucket.give(terms, view, key)
@@ -99,16 +116,16 @@ function bucket.give(terms, view, key)
   if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
     view.ahead = 0
     view.part = 0
-    if not view.anchor then
+    if view.lapsesAt <= now then
       redis.call("DEL", key)
       return
     end
   end
-  keep(terms, view, key, view.reach, view.anchor)
+  keep(terms, view, key, view.reach, view.lapsesAt)
 end
 
 function bucket.mend(terms, view, key)
-  if view.jumped then keep(terms, view, key, view.reach, view.anchor) end
+  if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
 end
 
 function bucket.tell(_, view, _, reply)

@@ -1,5 +1,5 @@
 import type { Algorithm, State } from "../../algorithm.js"
-import { wholeMilliseconds } from "../../clock.js"
+import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
 
 /**
@@ -11,7 +11,7 @@ import type { Policy } from "../../policy.js"
  * and `part` of the `parts` equal pieces of the next one. Nothing is ever rounded.
  *
  * In interval mode the same bucket is looked at only at the steps of a staircase, `step` microseconds
- * apart and counted from first use (`anchor`).
+ * apart. They are counted from first use (`anchor`), through a full bucket too, until it lapses (`lapsesAt`).
  */
 export interface BucketTerms {
   /** Pieces of a microsecond: refill / gcd(refill, every). */
@@ -22,11 +22,11 @@ export interface BucketTerms {
   /** The time the cost takes, and its part. */
   readonly cost: number
   readonly costPart: number
-  /** Milliseconds: the furthest ahead of the clock that spending leads. */
+  /** Milliseconds: the time that everything takes to come back, the furthest ahead that spending leads. */
   readonly reach: number
   /** Microseconds between steps; 0 for a continuous refill. */
   readonly step: number
-  /** How long after a grant the phase of the steps is remembered. */
+  /** How long after a grant the anchor of the steps is remembered: as long as any bucket takes to fill. */
   readonly life: number
   readonly capacity: number
   readonly units: number
@@ -41,8 +41,9 @@ export interface BucketState extends State {
   readonly parts: number
   /** Milliseconds: as in the terms it was written under. */
   readonly reach: number
-  /** The step at which it was last taken from; undefined for a continuous refill. */
+  /** Where steps are counted from, and until when if the bucket is full; undefined if no steps were. */
   readonly anchor: number | undefined
+  readonly lapsesAt: number
 }
 
 export interface BucketView {
@@ -54,6 +55,7 @@ export interface BucketView {
   part: number
   readonly reach: number
   readonly anchor: number | undefined
+  readonly lapsesAt: number
   readonly jumped: boolean
 }
 
@@ -70,15 +72,16 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     const [span, spanPart] = timeOf(capacity, unit, parts)
     // a cost beyond the capacity never fits, whatever its size
     const [cost, costPart] = timeOf(Math.min(units, capacity + 1), unit, parts)
+    const life = stepwise ? Math.ceil(capacity / amount) * every : 0
     return {
       parts,
       span,
       spanPart,
       cost,
       costPart,
-      reach: wholeMilliseconds(span + 1),
+      reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
       step: stepwise ? every : 0,
-      life: stepwise ? Math.ceil(capacity / amount) * every : 0,
+      life,
       capacity,
       units,
       unit,
@@ -86,38 +89,42 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   },
 
   read(terms, state, now) {
-    const { parts, step, life } = terms
+    const { step } = terms
+    if (state === undefined) {
+      const anchor = step > 0 ? now : undefined
+      return { now, at: now, ahead: 0, part: 0, reach: terms.reach, anchor, lapsesAt: 0, jumped: false }
+    }
+    const { reach } = state
+    let { full, anchor, lapsesAt } = state
+    let part = rescaled(state.part, state.parts, terms.parts)
+    if (part === terms.parts) {
+      full += 1
+      part = 0
+    }
+    // further ahead than spending leads: the clock went back; all of it counts as spent now
+    const jumped = full - now > reach * 1_000 + Math.max(reach * 1_000, GRACE)
+    if (jumped) {
+      full = now + reach * 1_000
+      part = 0
+      anchor = undefined
+      lapsesAt = 0
+    }
     let at = now
-    let anchor: number | undefined
-    if (step > 0 && state?.anchor !== undefined && now < state.anchor + life) {
-      at = state.anchor + Math.floor((now - state.anchor) / step) * step
-      anchor = Math.min(state.anchor, at)
+    if (step > 0) {
+      // what was spent before steps were counted comes back at a step
+      anchor ??= full
+      at = anchor + Math.floor((now - anchor) / step) * step
     }
-    let ahead = 0
-    let part = 0
-    let reach = terms.reach
-    let jumped = false
-    if (state !== undefined) {
-      ahead = state.full - at
-      part = state.part
-      reach = state.reach
-      // pieces of another size: round up, what was spent stays spent
-      if (part > 0 && state.parts !== parts) {
-        ahead += 1
-        part = 0
-      }
-      if (ahead < 0) {
-        ahead = 0
-        part = 0
-      }
-      // further ahead than spending leads: the clock went back; all of it counts as spent now
-      jumped = ahead > 2 * reach * 1_000
-      if (jumped) {
-        ahead = reach * 1_000
-        part = 0
-      }
+    const spent = full > at || (full === at && part > 0)
+    if (!spent && now >= lapsesAt) {
+      at = now
+      anchor = step > 0 ? now : undefined
     }
-    return { now, at, ahead, part, reach, anchor, jumped }
+    if (!spent) {
+      full = at
+      part = 0
+    }
+    return { now, at, ahead: full - at, part, reach, anchor, lapsesAt, jumped }
   },
 
   room(terms, view, count) {
@@ -154,7 +161,8 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
       view.part -= parts
       view.ahead += 1
     }
-    return kept(terms, view, terms.reach, terms.step > 0 ? view.at : undefined)
+    const lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    return kept(terms, view, terms.reach, lapsesAt)
   },
 
   give(terms, view) {
@@ -167,13 +175,13 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     if (view.ahead < 0 || (view.ahead === 0 && view.part === 0)) {
       view.ahead = 0
       view.part = 0
-      if (view.anchor === undefined) return undefined
+      if (view.lapsesAt <= view.now) return undefined
     }
-    return kept(terms, view, view.reach, view.anchor)
+    return kept(terms, view, view.reach, view.lapsesAt)
   },
 
   mend(terms, view) {
-    return view.jumped ? kept(terms, view, view.reach, view.anchor) : undefined
+    return view.jumped ? kept(terms, view, view.reach, view.lapsesAt) : undefined
   },
 
   tell(_terms, view) {
@@ -196,10 +204,26 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   },
 }
 
-function kept(terms: BucketTerms, view: BucketView, reach: number, anchor: number | undefined): BucketState {
+function kept(terms: BucketTerms, view: BucketView, reach: number, lapsesAt: number): BucketState {
   const full = view.at + view.ahead
-  const expiresAt = Math.max(full + 1, anchor === undefined ? 0 : anchor + terms.life)
-  return { full, part: view.part, parts: terms.parts, reach, anchor, expiresAt }
+  const { part, anchor } = view
+  const until = anchor === undefined ? 0 : lapsesAt
+  return {
+    full,
+    part,
+    parts: terms.parts,
+    reach,
+    anchor,
+    lapsesAt: until,
+    expiresAt: Math.max(full + 1, until),
+  }
+}
+
+/** As many pieces of another size as hold this part, rounded up: what was spent stays spent. */
+function rescaled(part: number, from: number, to: number): number {
+  if (part === 0 || from === to) return part
+  const product = part * to
+  return Number.isSafeInteger(product + from) ? Math.floor((product + from - 1) / from) : to
 }
 
 function flow(policy: Policy) {

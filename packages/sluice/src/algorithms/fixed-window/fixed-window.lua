@@ -1,27 +1,22 @@
 -- Fixed window; fixed-window.ts beside this file is its twin and says what the names mean.
--- State: a string, ">I7I6I5" end used length.
+-- State: a string, ">I7I7I6I5" start stop used reach.
 local fixedWindow = { sent = { "limit", "window", "aligned", "cost" } }
 algorithms.fixedWindow = fixedWindow
 
-local function ownEnd(terms)
-  local window = terms.window
-  return terms.aligned == 1 and (math.floor(now / window) + 1) * window or now + window
-end
-
 local function keep(view, key)
-  redis.call("SET", key, struct.pack(">I7I6I5", view.stop, view.used, view.length), "PX", ttl(view.stop))
+  local value = struct.pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
+  redis.call("SET", key, value, "PX", ttl(view.stop))
 end
 
-function fixedWindow.read(terms, key)
+function fixedWindow.read(_, key)
   local value = redis.call("GET", key)
-  local stop, used, length
-  if value then stop, used, length = struct.unpack(">I7I6I5", value) end
-  if not value or stop <= now then
-    return { stop = ownEnd(terms), used = 0, length = terms.window / 1000 }
-  end
+  local start, stop, used, reach
+  if value then start, stop, used, reach = struct.unpack(">I7I7I6I5", value) end
+  if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
   -- further ahead than a window reaches: the clock went back; the window counts as opened now
-  local jumped = stop - now > 2 * length * 1000
-  return { stop = jumped and now + length * 1000 or stop, used = used, length = length, jumped = jumped }
+  local jumped = stop - now > reach * 1000 + math.max(reach * 1000, GRACE)
+  if jumped then return { start = now, stop = now + reach * 1000, used = used, reach = reach, jumped = true } end
+  return { start = start, stop = stop, used = used, reach = reach }
 end
 
 function fixedWindow.room(terms, view, count)
@@ -30,10 +25,13 @@ function fixedWindow.room(terms, view, count)
 end
 
 function fixedWindow.take(terms, view, granted, key)
-  if view.length * 1000 < terms.window then
-    view.stop = math.max(view.stop, ownEnd(terms))
-    view.length = terms.window / 1000
+  local window = terms.window
+  if terms.aligned == 1 then
+    view.stop = math.max(view.stop, (math.floor(now / window) + 1) * window)
+  elseif view.stop - view.start < window then
+    view.stop = math.max(view.stop, now + window)
   end
+  view.reach = math.max(view.reach, window / 1000)
   view.used = view.used + granted * terms.cost
   keep(view, key)
 end

@@ -35,6 +35,23 @@ test("units count for at least the window they were granted under, whoever opene
   expect(kept.spend(now + seconds, 1, 1, short)).toMatchObject({ granted: 1, resetAfter: 59_000 })
 })
 
+test("a window by the clock ends no sooner than its own, whoever opened it", () => {
+  const byTheClock = fixedWindowPolicy({ limit: 10, window: "1s", align: "clock" })
+  const key = held(fixedWindowPolicy({ limit: 10, window: 500 }))
+  key.spend(now)
+  expect(key.spend(now, 1, 1, byTheClock)).toMatchObject({ granted: 1, resetAfter: 750 })
+  expect(key.spend(now + 749_000, 9)).toMatchObject({ granted: 0, retryAfter: 1 })
+})
+
+test("the rest of a window by the clock is no window for one from first use", () => {
+  const byTheClock = fixedWindowPolicy({ limit: 10, window: "1s", align: "clock" })
+  const key = held(byTheClock)
+  key.spend(now + 749_000)
+  const own = fixedWindowPolicy({ limit: 10, window: "1s" })
+  expect(key.spend(now + 749_000, 9, 1, own)).toMatchObject({ granted: 1, resetAfter: 1_000 })
+  expect(key.spend(now + 750_000, 1, 1, own)).toMatchObject({ granted: 0, retryAfter: 999 })
+})
+
 test("a window further ahead than it reaches counts as opened now", () => {
   const key = held(fixedWindowPolicy({ limit: 3, window: "1s" }))
   key.spend(now, 3)

@@ -1,10 +1,12 @@
 import type { Algorithm, State } from "../../algorithm.js"
-import { wholeMilliseconds } from "../../clock.js"
+import { GRACE, wholeMilliseconds } from "../../clock.js"
 
 /**
- * A window ends at `stop`; `used` units of it are spent. The window of a state may be another than the
- * policy's (a deploy, a policy given in a call): a longer one is kept to its end, a shorter one is
- * stretched by the next grant, so that units count for at least the window they were granted under.
+ * A window lasts from `start` to `stop`; `used` units of it are spent.
+ *
+ * It may have been opened under another policy (a deploy, a policy given in a call). A grant then moves the end
+ * to where the granting policy needs it: by the clock, no sooner than its own window ends; from first use, so that
+ * the window is as long as its own. So each policy keeps its bound whoever else counts in the same window.
  */
 export interface FixedWindowTerms {
   readonly limit: number
@@ -15,17 +17,19 @@ export interface FixedWindowTerms {
 }
 
 export interface FixedWindowState extends State {
+  readonly start: number
   readonly stop: number
   readonly used: number
-  /** Milliseconds: the length of this window. */
-  readonly length: number
+  /** Milliseconds: the longest window of the policies that granted in it. */
+  readonly reach: number
 }
 
 export interface FixedWindowView {
   readonly now: number
+  readonly start: number
   stop: number
   used: number
-  length: number
+  reach: number
   readonly jumped: boolean
 }
 
@@ -46,14 +50,15 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
     }
   },
 
-  read(terms, state, now) {
+  read(_terms, state, now) {
     if (state === undefined || state.stop <= now) {
-      return { now, stop: ownEnd(terms, now), used: 0, length: terms.window / 1_000, jumped: false }
+      return { now, start: now, stop: now, used: 0, reach: 0, jumped: false }
     }
-    const { stop, used, length } = state
+    const { start, stop, used, reach } = state
     // further ahead than a window reaches: the clock went back; the window counts as opened now
-    const jumped = stop - now > 2 * length * 1_000
-    return { now, stop: jumped ? now + length * 1_000 : stop, used, length, jumped }
+    const jumped = stop - now > reach * 1_000 + Math.max(reach * 1_000, GRACE)
+    if (jumped) return { now, start: now, stop: now + reach * 1_000, used, reach, jumped }
+    return { now, start, stop, used, reach, jumped }
   },
 
   room(terms, view, count) {
@@ -62,10 +67,10 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   },
 
   take(terms, view, granted) {
-    if (view.length * 1_000 < terms.window) {
-      view.stop = Math.max(view.stop, ownEnd(terms, view.now))
-      view.length = terms.window / 1_000
-    }
+    const { window, aligned } = terms
+    if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
+    else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
+    view.reach = Math.max(view.reach, window / 1_000)
     view.used += granted * terms.cost
     return kept(view)
   },
@@ -96,10 +101,6 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   },
 }
 
-function ownEnd({ window, aligned }: FixedWindowTerms, now: number): number {
-  return aligned === 1 ? (Math.floor(now / window) + 1) * window : now + window
-}
-
-function kept({ stop, used, length }: FixedWindowView): FixedWindowState {
-  return { stop, used, length, expiresAt: stop }
+function kept({ start, stop, used, reach }: FixedWindowView): FixedWindowState {
+  return { start, stop, used, reach, expiresAt: stop }
 }

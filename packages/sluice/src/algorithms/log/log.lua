@@ -5,73 +5,71 @@ algorithms.log = log
 
 local WRAP = 281474976710656
 local PRUNE = 32
-local BASE = struct.pack(">I7I6I6", 0, 0, 0)
+local function pack(at, sum, till) return struct.pack(">I7I6I6", at, sum, till) end
+local BASE = pack(0, 0, 0)
 
-local function entryAt(key, index)
-  return struct.unpack(">I7I6I6", redis.call("LINDEX", key, index))
+local function entry(index, packed)
+  local at, sum, till = struct.unpack(">I7I6I6", packed)
+  return { index = index, at = at, sum = sum, till = till }
 end
 
-local function units(sum, base)
-  return (sum - base + WRAP) % WRAP
-end
+local function entryAt(key, index) return entry(index, redis.call("LINDEX", key, index)) end
 
--- The first entry between two whose value reaches a target, given that the one below does not and the one
--- above does: its index, time and sum. Guesses in proportion and halves in turn, for every probe is a
--- LINDEX, and the deeper in the list the dearer.
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+
+-- The first entry between two whose value reaches a target, given that the one below does not and the one above
+-- does. Guesses in proportion and halves in turn: every probe is a LINDEX, the dearer the deeper in the list.
 local function search(key, value, target, below, above)
   local guess = true
   while above.index - below.index > 1 do
-    local share = guess and (target - below.value) / (above.value - below.value) or 0.5
+    local share = guess and (target - value(below)) / (value(above) - value(below)) or 0.5
     local index = below.index + math.floor(share * (above.index - below.index))
-    index = math.max(below.index + 1, math.min(index, above.index - 1))
-    local at, sum = entryAt(key, index)
-    local probe = { index = index, value = value(at, sum), at = at, sum = sum }
-    if probe.value >= target then above = probe else below = probe end
+    local probe = entryAt(key, math.max(below.index + 1, math.min(index, above.index - 1)))
+    if value(probe) >= target then above = probe else below = probe end
     guess = not guess
   end
   return above
 end
 
+-- The entry before the first whose value reaches a target, and that first, if there is one. Most often no more
+-- than one entry has left since the last grant.
+local function around(key, head, newest, value, target)
+  local base, first, second = entry(0, head[1]), entry(1, head[2]), head[3] and entry(2, head[3])
+  if value(first) >= target then return base, first end
+  if second and value(second) >= target then return first, second end
+  newest.index = redis.call("LLEN", key) - 1
+  if value(newest) < target then return newest, nil end
+  local found = search(key, value, target, second or first, newest)
+  return entryAt(key, found.index - 1), found
+end
+
 function log.read(terms, key)
-  local view = { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 }
   local head = redis.call("LRANGE", key, 0, 2)
-  if #head == 0 then return view end
-  local last, sum, till = entryAt(key, -1)
+  if #head == 0 then return { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 } end
+  local newest = entryAt(key, -1)
+  local last, sum, till = newest.at, newest.sum, newest.till
   local reach = till * 1000 - last
   -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
-  view.jumped = last - now > reach
-  local asOf = view.jumped and last or now
-  local since = asOf - terms.window + 1
-  view.head, view.last, view.sum, view.till = head, last, sum, till
-  local _
-  _, view.base = struct.unpack(">I7I6I6", head[1])
-  view.firstAt, view.firstSum = struct.unpack(">I7I6I6", head[2])
-  -- most often no more than one entry has left since the last grant
-  if view.firstAt < since and head[3] then
-    local at, sumThere = struct.unpack(">I7I6I6", head[3])
-    if at >= since then
-      view.base = view.firstSum
-      view.first, view.firstAt, view.firstSum = 2, at, sumThere
-    end
+  local jumped = last - now > math.max(reach, GRACE)
+  local before, first
+  if jumped then
+    before = around(key, head, newest, function(each) return each.till end, math.floor(last / 1000) + 1)
+  else
+    before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
   end
-  if view.firstAt < since then
-    local size = redis.call("LLEN", key)
-    if last >= since then
-      local first = search(key, function(at) return at end, since,
-        { index = 1, value = view.firstAt },
-        { index = size - 1, value = last, at = last, sum = sum })
-      view.first, view.firstAt, view.firstSum = first.index, first.at, first.sum
-    else
-      view.first = size
-    end
-    _, view.base = entryAt(key, view.first - 1)
+  local base = before.sum
+  local total = units(sum, base)
+  if not jumped then
+    return {
+      head = head, first = before.index + 1, firstEntry = first, base = base, total = total,
+      last = last, sum = sum, till = till,
+    }
   end
-  view.total = units(sum, view.base)
-  if view.jumped then
-    view.last, view.sum, view.till = now, view.total, math.ceil((now + reach) / 1000)
-    view.first, view.base, view.firstAt, view.firstSum = 1, 0, now, view.total
-  end
-  return view
+  till = math.ceil((now + reach) / 1000)
+  return {
+    head = head, first = 1, firstEntry = { index = 1, at = now, sum = total, till = till }, base = 0, total = total,
+    last = now, sum = total, till = till, jumped = true,
+  }
 end
 
 function log.room(terms, view, count)
@@ -85,11 +83,7 @@ local function prune(key, view)
   if most == 0 then return end
   local old = most < #view.head and view.head or redis.call("LRANGE", key, 0, most)
   local gone = 0
-  while gone < most do
-    local _, _, till = struct.unpack(">I7I6I6", old[gone + 2])
-    if till * 1000 > now then break end
-    gone = gone + 1
-  end
+  while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
   if gone > 0 then redis.call("LPOP", key, gone) end
 end
 
@@ -99,14 +93,15 @@ function log.take(terms, view, granted, key)
   local at = math.max(now, view.last)
   local sum = (view.sum + granted * terms.cost) % WRAP
   local till = math.max(math.ceil((at + terms.window) / 1000), view.till)
+  -- an entry of a shorter window stays as it is: its units must not be held for longer
+  local ownWindow = view.till >= math.ceil((view.last + terms.window) / 1000)
   local sameSubWindow = math.floor(view.last / terms.merge) == math.floor(at / terms.merge)
-  local entry = struct.pack(">I7I6I6", at, sum, till)
   if not view.head then
-    redis.call("RPUSH", key, BASE, entry)
-  elseif view.total > 0 and sameSubWindow then
-    redis.call("LSET", key, -1, entry)
+    redis.call("RPUSH", key, BASE, pack(at, sum, till))
+  elseif view.total > 0 and ownWindow and sameSubWindow then
+    redis.call("LSET", key, -1, pack(at, sum, till))
   else
-    redis.call("RPUSH", key, entry)
+    redis.call("RPUSH", key, pack(at, sum, till))
   end
   if view.head then prune(key, view) end
   redis.call("PEXPIRE", key, ttl(till * 1000))
@@ -116,11 +111,11 @@ end
 
 -- The first entry with which at least this many of the units that count have been spent.
 local function reaching(key, view, amount)
-  local function spent(_, sum) return units(sum, view.base) end
-  local first = { index = view.first, value = spent(nil, view.firstSum), at = view.firstAt }
-  if first.value >= amount then return first end
+  local function spent(each) return units(each.sum, view.base) end
+  if spent(view.firstEntry) >= amount then return view.firstEntry end
   local size = redis.call("LLEN", key)
-  return search(key, spent, amount, first, { index = size - 1, value = view.total, at = view.last })
+  local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
+  return search(key, spent, amount, view.firstEntry, newest)
 end
 
 function log.give(terms, view, key)
@@ -129,21 +124,25 @@ function log.give(terms, view, key)
   local left = view.total - terms.cost
   if left <= 0 then
     redis.call("LTRIM", key, 0, view.first - 1)
-    if view.first == 1 then redis.call("DEL", key) end
-    return
+  else
+    -- the newest units go: cut the log after the entry that reaches what is left
+    local cut = reaching(key, view, left)
+    redis.call("LTRIM", key, 0, cut.index)
+    redis.call("LSET", key, -1, pack(cut.at, (view.base + left) % WRAP, cut.till))
   end
-  -- the newest units go: cut the log after the entry that reaches what is left
-  local cut = reaching(key, view, left)
-  redis.call("LTRIM", key, 0, cut.index)
-  redis.call("LSET", key, cut.index, struct.pack(">I7I6I6", cut.at, (view.base + left) % WRAP, view.till))
+  local newest = entryAt(key, -1)
+  if redis.call("LLEN", key) == 1 or newest.till * 1000 <= now then
+    redis.call("DEL", key)
+  else
+    redis.call("PEXPIRE", key, ttl(newest.till * 1000))
+  end
 end
 
 function log.mend(_, view, key)
   if not view.jumped then return end
   redis.call("DEL", key)
-  redis.call("RPUSH", key, BASE, struct.pack(">I7I6I6", view.last, view.sum, view.till))
+  redis.call("RPUSH", key, BASE, pack(view.last, view.sum, view.till))
   redis.call("PEXPIRE", key, ttl(view.till * 1000))
-  view.head = { BASE }
 end
 
 -- Microseconds until enough entries have left for the cost to fit.

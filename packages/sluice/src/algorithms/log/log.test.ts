@@ -80,6 +80,27 @@ describe("a sliding log", () => {
     expect(key.spend(now - 900 * ms, 2)).toMatchObject({ granted: 1, remaining: 0 })
   })
 
+  test("counts as spent now what any policy still counted, not only the one that asks", () => {
+    const long = slidingLog({ limit: 100, window: 86_400_000 })
+    const key = held(slidingLog({ limit: 1_000, window: 1_000 }))
+    key.spend(now, 99, 1, long)
+    key.spend(now + 10_000 * ms)
+    key.spend(now - 2 * 86_400_000 * ms, 1_000)
+    expect(key.spend(now - 2 * 86_400_000 * ms, 2, 1, long)).toMatchObject({ granted: 0, remaining: 0 })
+  })
+
+  test("is of use only as long as what a refund left of it", () => {
+    const key = held(slidingLog({ limit: 10, window: 60_000 }))
+    key.spend(now)
+    key.spend(now + 59_000 * ms, 9)
+    key.give(now + 59_000 * ms, 9)
+    expect(key.state()?.expiresAt).toBe(now + 60_000 * ms)
+    const other = held(slidingLog({ limit: 10, window: 10 }))
+    other.spend(now, 5)
+    other.give(now + 10 * ms, 5)
+    expect(other.state()).toBeUndefined()
+  })
+
   test("stays sorted when the clock steps back a little", () => {
     const key = held(slidingLog({ limit: 5, window: 1_000 }))
     key.spend(now)
@@ -97,6 +118,14 @@ describe("a sliding window", () => {
     expect(entries(key.state())).toBe(2)
     expect(key.spend(now + 260 * ms, 90)).toMatchObject({ granted: 0, retryAfter: 920 })
     expect(key.spend(now + 1_180 * ms, 90)).toMatchObject({ granted: 1, remaining: 9 })
+  })
+
+  test("never holds the units of a shorter window for longer", () => {
+    const coarse = slidingWindow({ limit: 1_000, window: 86_400_000, buckets: 1 })
+    const key = held(slidingWindow({ limit: 10, window: 10_000 }))
+    key.spend(now, 10)
+    for (let i = 1; i < 5; i += 1) key.spend(now + i * 2_000 * ms, 1, 1, coarse)
+    expect(key.spend(now + 10_001 * ms, 5)).toMatchObject({ granted: 1 })
   })
 
   test("keeps at most one entry more than it has buckets", () => {

@@ -1,5 +1,5 @@
 import type { Algorithm, State } from "../../algorithm.js"
-import { wholeMilliseconds } from "../../clock.js"
+import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
 
 /**
@@ -43,7 +43,7 @@ export interface LogView {
   readonly jumped: boolean
 }
 
-/** Running totals are kept modulo this; no log holds as much. */
+/** Running totals are kept modulo this, far more than the limit of any one policy. */
 const WRAP = 2 ** 48
 /** How many entries that no longer count one grant clears away. */
 const PRUNE = 32
@@ -66,13 +66,11 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     const sum = nth(state.sum, newest)
     const reach = nth(state.till, newest) * 1_000 - last
     // further ahead than a window reaches: the clock went back; what counted then counts as spent now
-    const jumped = last - now > reach
-    const asOf = jumped ? last : now
-    const first = firstThat(
-      (entry) => nth(state.at, entry) + terms.window > asOf,
-      state.start + 1,
-      newest + 1,
-    )
+    const jumped = last - now > Math.max(reach, GRACE)
+    const counts = jumped
+      ? (entry: number) => nth(state.till, entry) * 1_000 > last
+      : (entry: number) => nth(state.at, entry) + terms.window > now
+    const first = firstThat(counts, state.start + 1, newest + 1)
     const base = nth(state.sum, first - 1)
     const total = units(sum, base)
     if (!jumped) return { now, state, first, base, total, last, jumped }
@@ -93,8 +91,10 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     const at = Math.max(view.now, view.last)
     const sum = (nth(state.sum, newest) + granted * terms.cost) % WRAP
     const till = Math.max(wholeMilliseconds(at + terms.window), nth(state.till, newest))
+    // an entry of a shorter window stays as it is: its units must not be held for longer
+    const ownWindow = nth(state.till, newest) >= wholeMilliseconds(view.last + terms.window)
     const sameSubWindow = Math.floor(view.last / terms.merge) === Math.floor(at / terms.merge)
-    if (view.total > 0 && sameSubWindow) cutAfter(state, newest - 1)
+    if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
     append(state, at, sum, till)
     prune(state, view)
     view.total += granted * terms.cost
@@ -104,19 +104,19 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
 
   give(terms, view) {
     const { state, first, base } = view
-    const newest = state.at.length - 1
-    const till = nth(state.till, newest)
     const left = view.total - terms.cost
     if (left <= 0) {
       cutAfter(state, first - 1)
     } else {
       // the newest units go: cut the log after the entry that reaches what is left
+      const newest = state.at.length - 1
       const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= left, first, newest)
-      const at = nth(state.at, cut)
-      cutAfter(state, cut - 1)
-      append(state, at, (base + left) % WRAP, till)
+      cutAfter(state, cut)
+      state.sum[cut] = (base + left) % WRAP
     }
-    return state.at.length - 1 === state.start ? undefined : state
+    const newest = state.at.length - 1
+    state.expiresAt = nth(state.till, newest) * 1_000
+    return newest === state.start || state.expiresAt <= view.now ? undefined : state
   },
 
   mend(_terms, view) {

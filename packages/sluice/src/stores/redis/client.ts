@@ -4,6 +4,6 @@
  * of the connection.
  */
 export interface RedisClient {
-  evalsha(sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
-  eval(source: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  runByHash(sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  runByText(source: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
 }

@@ -89,6 +89,9 @@ describe("redisStore", () => {
     expect(() => redisStore({ get() {} } as never)).toThrow(
       "redisStore takes ioredis(client) or nodeRedis(client)",
     )
+    expect(() => redisStore(new Redis({ lazyConnect: true }) as never)).toThrow(
+      "redisStore takes ioredis(client)",
+    )
     expect(() => redisStore(undefined as never)).toThrow("got undefined")
   })
 })

@@ -23,7 +23,7 @@ type Script = (typeof scripts)[keyof typeof scripts]
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "retryFor"])
   const { prefix = "sluice:1", clock, retryFor = "1s" } = options
-  if (typeof client?.evalsha !== "function" || typeof client.eval !== "function") {
+  if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
       `redisStore takes ioredis(client) or nodeRedis(client), got ${shown(client)}`,
@@ -85,10 +85,10 @@ async function run(
 /** Sends the script's hash, and its text only to a server that does not know it; EVAL loads and runs at once. */
 async function evaluate(client: RedisClient, script: Script, { keys, args }: Call): Promise<unknown> {
   try {
-    return await client.evalsha(script.sha, keys, args)
+    return await client.runByHash(script.sha, keys, args)
   } catch (error) {
     if (outcomeOf(error) !== "unloaded") throw error
-    return client.eval(script.source, keys, args)
+    return client.runByText(script.source, keys, args)
   }
 }
 

@@ -54,6 +54,11 @@ export const subjects: readonly Subject[] = [
     tokenBucket({ capacity: 10, refill: 3, every: 300, mode: "interval" }),
     1_200,
   ),
+  bucketed(
+    "tokenBucket by intervals of more than it holds",
+    tokenBucket({ capacity: 10, refill: 25, every: "1s", mode: "interval" }),
+    1_000,
+  ),
   bucketed("leakyBucket", leakyBucket({ capacity: 10, leak: 7, every: "700ms" }), 1_000),
 ]
 

@@ -9,7 +9,7 @@ export interface IoredisLike {
 /** Lets a store use an ioredis client, single or Cluster. */
 export function ioredis(client: IoredisLike): RedisClient {
   return {
-    evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
-    eval: (source, keys, args) => client.eval(source, keys.length, ...keys, ...args),
+    runByHash: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
+    runByText: (source, keys, args) => client.eval(source, keys.length, ...keys, ...args),
   }
 }

@@ -14,7 +14,7 @@ export interface NodeRedisLike {
 /** Lets a store use a node-redis client, single, Cluster or Sentinel. */
 export function nodeRedis(client: NodeRedisLike): RedisClient {
   return {
-    evalsha: (sha, keys, args) => client.evalSha(sha, { keys: [...keys], arguments: [...args] }),
-    eval: (source, keys, args) => client.eval(source, { keys: [...keys], arguments: [...args] }),
+    runByHash: (sha, keys, args) => client.evalSha(sha, { keys: [...keys], arguments: [...args] }),
+    runByText: (source, keys, args) => client.eval(source, { keys: [...keys], arguments: [...args] }),
   }
 }

@@ -22,14 +22,18 @@ end
 local plans = {}
 for number = 1, tonumber(ARGV[2]) do plans[number] = readPlan() end
 
+local function readParts(plan, used)
+  local views = {}
+  for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
+  return views
+end
+
 local reply = {}
 local function spendOrPeek(plan, used)
+  local views = readParts(plan, used)
   local granted = plan.count
-  local views = {}
   for part = 1, #plan do
-    local algorithm, terms = plan[part].algorithm, plan[part].terms
-    views[part] = algorithm.read(terms, KEYS[used + part])
-    granted = math.min(granted, algorithm.room(terms, views[part], granted))
+    granted = math.min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
   end
   reply[#reply + 1] = granted
   for part = 1, #plan do
@@ -43,10 +47,8 @@ local function spendOrPeek(plan, used)
 end
 
 local function giveBack(plan, used)
-  for part = 1, #plan do
-    local algorithm, terms, key = plan[part].algorithm, plan[part].terms, KEYS[used + part]
-    algorithm.give(terms, algorithm.read(terms, key), key)
-  end
+  local views = readParts(plan, used)
+  for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 
 local used = 0

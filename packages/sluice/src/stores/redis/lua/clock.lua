@@ -1,6 +1,8 @@
 -- What every script shares: the time, read once, and how long a key is kept.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
 local algorithms = {}
+-- Clocks that differ by less are never taken for one that jumped.
+local GRACE = 1000000
 local now = tonumber(ARGV[1])
 -- Redis expires keys by its own clock at the start of the script, a little behind the TIME read here; a
 -- caller's clock may be much further off.
