@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from "node:util"
+import fc from "fast-check"
+import { Redis } from "ioredis"
+import type { Answer } from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { apply, type History } from "../support/histories.js"
+import { startRedis } from "../support/redis-server.js"
+import { reference } from "../support/reference.js"
+
+const CONNECTIONS = 4
+const AT_ONCE = 100
+
+interface Mismatch {
+  readonly step: number
+  readonly expected: Answer
+  readonly received: Answer
+}
+
+export interface Sampling {
+  readonly seed: number
+  readonly numRuns: number
+}
+
+/** Plays histories on a real server, by the shipped script through the shipped store, beside the reference. */
+export interface Comparison {
+  readonly clients: readonly Redis[]
+  /** Throws at the first answer that differs, with the history made as short as can be. */
+  compare(name: string, histories: fc.Arbitrary<History>, sampling: Sampling): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startComparison(): Promise<Comparison> {
+  const server = await startRedis()
+  const clients = Array.from({ length: CONNECTIONS }, () => new Redis(server.port, server.host))
+  let plays = 0
+
+  const play = async (history: History): Promise<Mismatch | undefined> => {
+    plays += 1
+    let now = 0
+    const store = redisStore(ioredis(clients[plays % CONNECTIONS] as Redis), {
+      prefix: `parity-${plays}`,
+      clock: () => now / 1_000,
+    })
+    const twin = reference()
+    for (const [step, operation] of history.entries()) {
+      now = operation.at
+      const expected = apply(twin, operation)
+      if (operation.call === "giveBack") await store.giveBack(operation.parts)
+      if (operation.call === "forget") await store.forget(operation.keys)
+      if (operation.call !== "ask" || expected === undefined) continue
+      const received = await store.ask(operation.ask)
+      if (!isDeepStrictEqual(received, expected)) return { step, expected, received }
+    }
+    return undefined
+  }
+
+  const shrink = async (history: History, found: Mismatch): Promise<[History, Mismatch]> => {
+    let [shortest, mismatch] = [history.slice(0, found.step + 1), found]
+    for (let i = shortest.length - 2; i >= 0; i -= 1) {
+      const shorter = shortest.toSpliced(i, 1)
+      const still = await play(shorter)
+      if (still !== undefined) [shortest, mismatch] = [shorter.slice(0, still.step + 1), still]
+      i = Math.min(i, shortest.length - 1)
+    }
+    return [shortest, mismatch]
+  }
+
+  return {
+    clients,
+    async compare(name, histories, sampling) {
+      const sample = fc.sample(histories, sampling)
+      for (let start = 0; start < sample.length; start += AT_ONCE) {
+        const chunk = sample.slice(start, start + AT_ONCE)
+        const found = await Promise.all(chunk.map(play))
+        const index = found.findIndex((mismatch) => mismatch !== undefined)
+        if (index < 0) continue
+        const [history, mismatch] = await shrink(chunk[index] as History, found[index] as Mismatch)
+        throw new Error(
+          [
+            `${name}: history ${start + index} of seed ${sampling.seed} differs at its last step, shortened:`,
+            ...history.map((operation) => JSON.stringify(operation)),
+            `expected ${JSON.stringify(mismatch.expected)}`,
+            `received ${JSON.stringify(mismatch.received)}`,
+          ].join("\n"),
+        )
+      }
+      const steps = sample.reduce((sum, history) => sum + history.length, 0)
+      console.log(`${name}: ${sample.length} histories, ${steps} steps`)
+    },
+    async stop() {
+      for (const client of clients) client.disconnect()
+      await server.stop()
+    },
+  }
+}

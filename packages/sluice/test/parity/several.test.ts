@@ -1,0 +1,48 @@
+import fc from "fast-check"
+import type { Redis } from "ioredis"
+import type { Ask } from "sluice"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
+import * as scripts from "../../src/stores/redis/scripts.generated.js"
+import { type History, historyOfSeveral } from "../support/histories.js"
+import { reference } from "../support/reference.js"
+import { type Comparison, startComparison } from "./compare.js"
+
+let comparison: Comparison
+beforeAll(async () => {
+  comparison = await startComparison()
+})
+afterAll(() => comparison.stop())
+
+test("asks of several policies are granted all or nothing, as in TypeScript", async () => {
+  await comparison.compare("several policies", historyOfSeveral(), { seed: 2_000, numRuns: 2_000 })
+})
+
+test("many asks in one call are answered as one by one", async () => {
+  const seed = 2_001
+  const [client] = comparison.clients as [Redis]
+  const batches = fc.tuple(historyOfSeveral({ minLength: 20, maxLength: 60, size: "max" }), fc.nat(11))
+  let calls = 0
+  let asked = 0
+  for (const [index, [history, width]] of fc.sample(batches, { seed, numRuns: 400 }).entries()) {
+    const twin = reference()
+    for (const { at, asks } of batch(history, width + 2)) {
+      const { keys, args } = encodeAsks(`batch-${index}`, String(at), asks)
+      const reply = await client.eval(scripts.ask.source, keys.length, ...keys, ...args)
+      const expected = asks.map((ask) => twin.ask(ask, at))
+      expect(decodeAnswers(asks, reply), `call at ${at} of history ${index}, seed ${seed}`).toEqual(expected)
+      calls += 1
+      asked += asks.length
+    }
+  }
+  console.log(`many asks in one call: ${calls} calls, ${asked} asks`)
+})
+
+/** The asks of a history, `width` at a time; a call happens at one moment. */
+function batch(history: History, width: number): { at: number; asks: Ask[] }[] {
+  const asks = history.filter((operation) => operation.call === "ask")
+  return Array.from({ length: Math.ceil(asks.length / width) }, (_, i) => {
+    const group = asks.slice(i * width, (i + 1) * width)
+    return { at: group[0]?.at ?? 0, asks: group.map(({ ask }) => ask) }
+  })
+}

@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, describe, test } from "vitest"
+import { historyOf } from "../support/histories.js"
+import { kinds } from "../support/policy-kinds.js"
+import { type Comparison, startComparison } from "./compare.js"
+
+let comparison: Comparison
+beforeAll(async () => {
+  comparison = await startComparison()
+})
+afterAll(() => comparison.stop())
+
+describe("the Lua step answers as the TypeScript step does", () => {
+  test.for(kinds.map((kind, i) => [kind, 1_000 + i] as const))("%s", async ([kind, seed]) => {
+    await comparison.compare(kind, historyOf(kind), { seed, numRuns: 2_000 })
+  })
+})

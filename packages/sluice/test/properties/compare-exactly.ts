@@ -1,0 +1,101 @@
+import fc from "fast-check"
+import { type Answer, fixedWindow, type Part, type Policy } from "sluice"
+import { countingOf, termsOf } from "../../src/algorithms/index.js"
+import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "../support/moves.js"
+import { type Oracle, oracleOf } from "../support/oracles.js"
+import { limitOf } from "../support/policy-kinds.js"
+import { type Reference, reference } from "../support/reference.js"
+
+export interface Step {
+  readonly move: Move
+  readonly size: Size
+  readonly count: number
+  readonly mode: "spend" | "peek"
+}
+
+const step = fc.record<Step>({
+  move: forward,
+  size: anySize,
+  count: fc.constantFrom(1, 1, 1, 2, 3, 5, 40, 9_000),
+  mode: fc.constantFrom("spend", "spend", "spend", "peek"),
+})
+
+export function stepsOf(minLength: number, maxLength: number): fc.Arbitrary<Step[]> {
+  return fc.array(step, { minLength, maxLength, size: "max" })
+}
+
+/** Denies whatever it is asked. */
+const hopeless: Part = { key: "hopeless", policy: fixedWindow({ limit: 1, window: "1s" }), cost: 2 }
+
+/** Plays steps on the TypeScript step and on its oracle; throws where they differ, else says how many steps. */
+export function compareExactly(policy: Policy, history: readonly Step[]): number {
+  const subject = reference()
+  const oracle = oracleOf(policy)
+  let now = EPOCH
+  let edges: number[] = []
+  for (const { move, size, count, mode } of history) {
+    now = moved(now, move, { policy, edges })
+    const part = { key: "key", policy, cost: costOf(size, policy) }
+    const most = (of: number) => mostThatFit(oracle, BigInt(now), BigInt(part.cost), of)
+    for (let n = 1; n <= 6; n += 1) {
+      same(`room for ${n}`, subject.ask({ parts: [part], count: n, mode: "peek" }, now).granted, most(n))
+    }
+    const expected = most(count)
+    const answer = subject.ask({ parts: [part], count, mode }, now)
+    same("granted", answer.granted, expected)
+    if (mode === "spend" && expected > 0) oracle.spend(BigInt(now), BigInt(expected) * BigInt(part.cost))
+    compareLevel(oracle, part, now, answer)
+
+    const denied = subject.ask({ parts: [part, hopeless], count: 1, mode: "spend" }, now)
+    same("granted beside a policy that denies", denied.granted, 0)
+    compareLevel(oracle, part, now, denied)
+    compareWait(subject, oracle, part, now, denied)
+    edges = edgesOf([part], answer, now)
+  }
+  return history.length
+}
+
+function compareLevel(oracle: Oracle, part: Part, now: number, answer: Answer): void {
+  const { limit, remaining, resetAfter } = explained(part, answer)
+  same("limit", limit, limitOf(part.policy))
+  same("remaining", remaining, Number(oracle.remaining(BigInt(now))))
+  same("resetAfter", resetAfter, inMilliseconds(oracle.untilEmpty(BigInt(now))))
+}
+
+function compareWait(subject: Reference, oracle: Oracle, part: Part, now: number, denied: Answer): void {
+  const { limit, retryAfter } = explained(part, denied)
+  if (part.cost > limit) {
+    same("retryAfter", retryAfter, Number.POSITIVE_INFINITY)
+    return
+  }
+  const wait = oracle.untilFits(BigInt(now), BigInt(part.cost))
+  same("retryAfter", retryAfter, inMilliseconds(wait))
+  if (wait === 0n) return
+  const passes = (us: number) => subject.ask({ parts: [part], count: 1, mode: "peek" }, now + us).granted
+  same("granted after retryAfter", passes(retryAfter * 1_000), 1)
+  same("granted a millisecond sooner", passes(retryAfter * 1_000 - 1_000), 0)
+  same("granted after the exact wait", passes(Number(wait)), 1)
+  same("granted a microsecond sooner", passes(Number(wait) - 1), 0)
+}
+
+function explained({ policy, cost }: Part, { levels }: Answer) {
+  return countingOf(policy).algorithm.explain(termsOf(policy, cost), levels[0] as readonly number[])
+}
+
+function same(what: string, received: number, exact: number): void {
+  if (received !== exact) throw new Error(`${what} is ${received}, in exact arithmetic ${exact}`)
+}
+
+function mostThatFit(oracle: Oracle, now: bigint, units: bigint, count: number): number {
+  let [fit, beyond] = [0, count + 1]
+  while (beyond - fit > 1) {
+    const n = Math.floor((fit + beyond) / 2)
+    if (oracle.fits(now, BigInt(n) * units)) fit = n
+    else beyond = n
+  }
+  return fit
+}
+
+function inMilliseconds(us: bigint): number {
+  return Number((us + 999n) / 1_000n)
+}

@@ -1,0 +1,52 @@
+import fc from "fast-check"
+import { leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import { afterAll, describe, test } from "vitest"
+import { awkwardPolicies, kinds, policyOf } from "../support/policy-kinds.js"
+import { compareExactly, type Step, stepsOf } from "./compare-exactly.js"
+
+let compared = 0
+afterAll(() => console.log(`compared ${compared} steps with exact arithmetic`))
+
+function check(
+  policies: fc.Arbitrary<Policy>,
+  steps: fc.Arbitrary<Step[]>,
+  seed: number,
+  numRuns: number,
+): void {
+  const holds = fc.property(policies, steps, (policy, history) => {
+    compared += compareExactly(policy, history)
+  })
+  fc.assert(holds, { seed, numRuns })
+}
+
+describe("after any history the step says what exact arithmetic says", () => {
+  test.each(kinds)("%s", { timeout: 60_000 }, (kind) => {
+    check(policyOf(kind), stepsOf(10, 40), 5, 800)
+  })
+
+  test.each(kinds)("%s at awkward rates", { timeout: 60_000 }, (kind) => {
+    const policies = awkwardPolicies(kind)
+    check(fc.constantFrom(...policies), stepsOf(10, 40), 6, 30 * policies.length)
+  })
+
+  test("buckets so slow that a double loses the part of a microsecond", { timeout: 60_000 }, () => {
+    const policies = fc.constantFrom(
+      tokenBucket({ capacity: 13, refill: 1_009, every: "3653d" }),
+      tokenBucket({ capacity: 999_983, refill: 999_979, every: "3652d" }),
+      leakyBucket({ capacity: 97, leak: 101, every: "3653d" }),
+    )
+    check(policies, stepsOf(10, 40), 7, 600)
+  })
+
+  test("a log of many entries", { timeout: 60_000 }, () => {
+    const policies = fc.constantFrom(
+      slidingLog({ limit: 200, window: "1s" }),
+      slidingWindow({ limit: 200, window: "1s", buckets: 90 }),
+    )
+    check(policies, stepsOf(300, 500), 8, 20)
+  })
+
+  test("a log whose running total passes 2^48", { timeout: 60_000 }, () => {
+    check(fc.constant(slidingLog({ limit: 1e12, window: "7ms" })), stepsOf(1_500, 1_500), 9, 5)
+  })
+})

@@ -1,0 +1,115 @@
+import fc from "fast-check"
+import type { Answer, Part, Policy } from "sluice"
+import type { BucketTerms } from "../../src/algorithms/bucket/bucket.js"
+import { termsOf } from "../../src/algorithms/index.js"
+import { isInterval, limitOf, periodOf } from "./policy-kinds.js"
+
+/** Some moment in 2026, in microseconds; no multiple of anything. */
+export const EPOCH = 1_780_000_000_123_457
+
+/** Later than this, milliseconds with a fraction no longer tell microseconds apart. */
+const LATEST = 4e15
+
+/** Where the clock goes before the next operation, told without knowing the policy. */
+export interface Move {
+  readonly to: "here" | "near" | "slice" | "edge" | "grid" | "away" | "back" | "farBack"
+  readonly size: number
+  readonly nudge: number
+}
+
+const size = fc.integer({ min: 0, max: 11 })
+const nudge = fc.constantFrom(0, 0, -1, 1)
+
+const move = (to: readonly Move["to"][]) => fc.record<Move>({ to: fc.constantFrom(...to), size, nudge })
+
+/** A clock that never goes back. */
+export const forward = move([
+  "here",
+  "here",
+  "near",
+  "slice",
+  "slice",
+  "edge",
+  "edge",
+  "edge",
+  "grid",
+  "away",
+])
+
+/** A clock that mostly goes forward, and now and then a little or very far back. */
+export const anywhere = fc.oneof(
+  { weight: 6, arbitrary: forward },
+  { weight: 1, arbitrary: move(["back", "farBack"]) },
+)
+
+/** What the clock can be aimed at: a policy's period, and the edges that its last answer told of. */
+export interface Aim {
+  readonly policy: Policy
+  readonly edges: readonly number[]
+}
+
+/** The microsecond that a move leads to; every move but `back` and `farBack` leads no further back than `now`. */
+export function moved(now: number, { to, size, nudge }: Move, { policy, edges }: Aim): number {
+  const period = periodOf(policy)
+  const ahead = (us: number) => Math.max(now, Math.min(us + nudge, LATEST))
+  switch (to) {
+    case "here":
+      return now
+    case "near":
+      return now + size * 97 + Math.abs(nudge)
+    case "slice":
+      return ahead(now + Math.floor((period * size) / 12))
+    case "edge":
+      return ahead(edges[size % Math.max(edges.length, 1)] ?? now + period)
+    case "grid": {
+      const pitch = pitches(policy)[size % 2] as number
+      return ahead((Math.floor(now / pitch) + 1) * pitch)
+    }
+    case "away":
+      return ahead(now + period * (size < 8 ? size : Math.min(1_000, Math.floor(1e14 / period))))
+    case "back":
+      return now - (size < 6 ? size * 417 : Math.floor((period * size) / 6)) + nudge
+    case "farBack":
+      return Math.max(now - Math.min(period * (size + 2), 1e14) - size * 3_600_000_000 + nudge, 1e14)
+  }
+}
+
+/** Lengths at whose multiples a policy may cut time. */
+function pitches(policy: Policy): [number, number] {
+  const period = periodOf(policy)
+  if (policy.algorithm === "slidingWindow") return [Math.ceil(period / policy.buckets), period]
+  return [isInterval(policy) ? policy.every * 1_000 : period, period]
+}
+
+/** The moments at which the levels of an answer say that something changes. */
+export function edgesOf(parts: readonly Part[], { levels }: Answer, now: number): number[] {
+  return parts.flatMap(({ policy, cost }, i) => {
+    const level = levels[i] as readonly number[]
+    if (policy.algorithm === "fixedWindow") return [now + (level[1] as number)]
+    if ("window" in policy) return [now + (level[1] as number), now + (level[2] as number)]
+    const { span, cost: costSpan, step } = termsOf(policy, cost) as BucketTerms
+    const [ahead, , late] = level as [number, number, number]
+    const reached = (us: number) => now - late + (step > 0 ? Math.ceil(us / step) * step : us)
+    return [reached(ahead), reached(ahead + costSpan - span), reached(ahead + costSpan - span + 1)]
+  })
+}
+
+/** How much an ask costs, told without knowing the limit. */
+export interface Size {
+  readonly of: "one" | "few" | "share" | "limit"
+  readonly n: number
+}
+
+export const anySize = fc.record<Size>({
+  of: fc.constantFrom("one", "one", "few", "share", "limit"),
+  n: fc.integer({ min: 0, max: 11 }),
+})
+
+/** From 1 to two more than the limit. */
+export function costOf({ of, n }: Size, policy: Policy): number {
+  const limit = limitOf(policy)
+  if (of === "one") return 1
+  if (of === "few") return Math.min(1 + (n % 4), limit + 2)
+  if (of === "share") return Math.max(1, Math.floor((limit * n) / 12))
+  return Math.max(1, limit + (n % 4) - 1)
+}
