@@ -4,14 +4,18 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
+const algorithms = {
+  bucket: "algorithms/bucket/bucket.lua",
+  fixedWindow: "algorithms/fixed-window/fixed-window.lua",
+  log: "algorithms/log/log.lua",
+}
+
+const ask = (...used) => ["stores/redis/lua/clock.lua", ...used, "stores/redis/lua/ask.lua"]
+
+/** One script for asks of any kind, and a shorter one for each algorithm by itself. */
 const scripts = {
-  ask: [
-    "stores/redis/lua/clock.lua",
-    "algorithms/bucket/bucket.lua",
-    "algorithms/fixed-window/fixed-window.lua",
-    "algorithms/log/log.lua",
-    "stores/redis/lua/ask.lua",
-  ],
+  ask: ask(...Object.values(algorithms)),
+  ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask(path)])),
   forget: ["stores/redis/lua/forget.lua"],
 }
 
@@ -37,13 +41,13 @@ function embed([name, paths]) {
   const source = paths.map(fragment).join("\n")
   const sha = createHash("sha1").update(source).digest("hex")
   const literal = source.replace(/[\\`]|\$\{/g, "\\$&")
-  return `export const ${name} = {\n  sha: "${sha}",\n  source: \`${literal}\`,\n} as const\n`
+  return `  ${name}: {\n    sha: "${sha}",\n    source: \`${literal}\`,\n  },\n`
 }
 
-const wanted = [
-  "// Made by scripts/embed-lua.mjs from the Lua files: do not edit.\n",
-  ...Object.entries(scripts).map(embed),
-].join("\n")
+const wanted = `// Made by scripts/embed-lua.mjs from the Lua files: do not edit.
+export const scripts = {
+${Object.entries(scripts).map(embed).join("")}} as const
+`
 const found = existsSync(target) ? readFileSync(target, "utf8") : ""
 
 if (found !== wanted && process.argv.includes("--check")) {

@@ -26,7 +26,7 @@ const busy = fc.record({
   gap: fc.oneof(
     { weight: 30, arbitrary: fc.integer({ min: 0, max: 4_000 }) },
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_100_000 }) },
-    { weight: 1, arbitrary: fc.integer({ min: -20_000, max: 0 }) },
+    { weight: 1, arbitrary: fc.integer({ min: -900_000, max: 0 }) },
   ),
   policy: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1),
   cost: fc.constantFrom(1, 1, 1, 1, 2, 3, 7, 100, 400),

@@ -3,7 +3,6 @@ import type { Redis } from "ioredis"
 import type { Ask } from "sluice"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
-import * as scripts from "../../src/stores/redis/scripts.generated.js"
 import { type History, historyOfSeveral } from "../support/histories.js"
 import { reference } from "../support/reference.js"
 import { type Comparison, startComparison } from "./compare.js"
@@ -27,8 +26,8 @@ test("many asks in one call are answered as one by one", async () => {
   for (const [index, [history, width]] of fc.sample(batches, { seed, numRuns: 400 }).entries()) {
     const twin = reference()
     for (const { at, asks } of batch(history, width + 2)) {
-      const { keys, args } = encodeAsks(`batch-${index}`, String(at), asks)
-      const reply = await client.eval(scripts.ask.source, keys.length, ...keys, ...args)
+      const { script, keys, args } = encodeAsks(`batch-${index}`, String(at), asks)
+      const reply = await client.eval(script.source, keys.length, ...keys, ...args)
       const expected = asks.map((ask) => twin.ask(ask, at))
       expect(decodeAnswers(asks, reply), `call at ${at} of history ${index}, seed ${seed}`).toEqual(expected)
       calls += 1

@@ -1,7 +1,7 @@
 import fc from "fast-check"
-import { leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import { type Policy, slidingLog, slidingWindow } from "sluice"
 import { afterAll, describe, test } from "vitest"
-import { awkwardPolicies, kinds, policyOf } from "../support/policy-kinds.js"
+import { awkwardPolicies, kinds, policyOf, slowPolicies } from "../support/policy-kinds.js"
 import { compareExactly, type Step, stepsOf } from "./compare-exactly.js"
 
 let compared = 0
@@ -29,13 +29,8 @@ describe("after any history the step says what exact arithmetic says", () => {
     check(fc.constantFrom(...policies), stepsOf(10, 40), 6, 30 * policies.length)
   })
 
-  test("buckets so slow that a double loses the part of a microsecond", { timeout: 60_000 }, () => {
-    const policies = fc.constantFrom(
-      tokenBucket({ capacity: 13, refill: 1_009, every: "3653d" }),
-      tokenBucket({ capacity: 999_983, refill: 999_979, every: "3652d" }),
-      leakyBucket({ capacity: 97, leak: 101, every: "3653d" }),
-    )
-    check(policies, stepsOf(10, 40), 7, 600)
+  test("buckets that fill for years", { timeout: 60_000 }, () => {
+    check(fc.constantFrom(...kinds.flatMap(slowPolicies)), stepsOf(10, 40), 7, 600)
   })
 
   test("a log of many entries", { timeout: 60_000 }, () => {
@@ -47,6 +42,6 @@ describe("after any history the step says what exact arithmetic says", () => {
   })
 
   test("a log whose running total passes 2^48", { timeout: 60_000 }, () => {
-    check(fc.constant(slidingLog({ limit: 1e12, window: "7ms" })), stepsOf(1_500, 1_500), 9, 5)
+    check(fc.constant(slidingLog({ limit: 1e12, window: "7ms" })), stepsOf(5_000, 5_000), 9, 2)
   })
 })

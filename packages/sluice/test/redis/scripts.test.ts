@@ -126,7 +126,7 @@ describe("what the server says", () => {
   test("is kept as the cause of the error", async () => {
     const throwing = { ...ioredis(io), runByHash: () => Promise.reject("no error at all") }
     const store = redisStore(throwing)
-    await expect(store.giveBack([])).rejects.toMatchObject({
+    await expect(store.giveBack([{ key: "k", policy: policy.all, cost: 1 }])).rejects.toMatchObject({
       code: "STORE_UNKNOWN",
       cause: "no error at all",
     })

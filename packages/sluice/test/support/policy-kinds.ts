@@ -32,6 +32,8 @@ const awkwardRates: readonly [amount: number, ms: number][] = [
   [16, 10_000],
 ]
 
+const TEN_YEARS = 3_653 * 86_400_000
+
 /** The policy of a kind that admits `amount` in `ms`; a bucket holds `capacity`, a window has `buckets`. */
 function make(kind: Kind, amount: number, ms: number, capacity: number, buckets: number): Policy {
   switch (kind) {
@@ -65,7 +67,15 @@ export function awkwardPolicies(kind: Kind): Policy[] {
   )
 }
 
-const TEN_YEARS = 3_653 * 86_400_000
+/** Buckets that fill for years: a double that holds their time has no digits left for parts of a microsecond. */
+export function slowPolicies(kind: Kind): Policy[] {
+  if (!isBucket(kind)) return []
+  return [
+    make(kind, 1_009, TEN_YEARS, 13, 1),
+    make(kind, 101, TEN_YEARS, 97, 1),
+    make(kind, 999_983, TEN_YEARS, 999_979, 1),
+  ]
+}
 
 const units = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 6 }) },
@@ -90,7 +100,7 @@ export function policyOf(kind: Kind): fc.Arbitrary<Policy> {
   return fc.oneof(
     { weight: 6, arbitrary: random },
     { weight: 3, arbitrary: tinyPolicyOf(kind) },
-    { weight: 1, arbitrary: fc.constantFrom(...awkwardPolicies(kind)) },
+    { weight: 1, arbitrary: fc.constantFrom(...awkwardPolicies(kind), ...slowPolicies(kind)) },
   )
 }
 

@@ -1,36 +1,49 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">I7I5" full reach, then ">I5I5" part parts if there is a part, then ">I7I7" anchor lapsesAt
 -- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
-local bucket = { sent = { "parts", "span", "spanPart", "cost", "costPart", "reach", "step", "life" } }
+local bucket = { arity = 8 }
 algorithms.bucket = bucket
 
+function bucket.terms(at)
+  return {
+    parts = ARGV[at] + 0,
+    span = ARGV[at + 1] + 0,
+    spanPart = ARGV[at + 2] + 0,
+    cost = ARGV[at + 3] + 0,
+    costPart = ARGV[at + 4] + 0,
+    reach = ARGV[at + 5] + 0,
+    step = ARGV[at + 6] + 0,
+    life = ARGV[at + 7] + 0,
+  }
+end
+
 local function unpacked(value)
-  local full, reach = struct.unpack(">I7I5", value)
+  local full, reach = unpack(">I7I5", value)
   local part, parts, anchor, lapsesAt = 0, 1, nil, 0
   local size = #value
-  if size == 22 or size == 36 then part, parts = struct.unpack(">I5I5", value, 13) end
-  if size == 26 or size == 36 then anchor, lapsesAt = struct.unpack(">I7I7", value, size - 13) end
+  if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
+  if size == 26 or size == 36 then anchor, lapsesAt = unpack(">I7I7", value, size - 13) end
   return full, reach, part, parts, anchor, lapsesAt
 end
 
 local function keep(terms, view, key, reach, lapsesAt)
   local full = view.at + view.ahead
-  local value = struct.pack(">I7I5", full, reach)
-  if view.part > 0 then value = value .. struct.pack(">I5I5", view.part, terms.parts) end
-  if view.anchor then value = value .. struct.pack(">I7I7", view.anchor, lapsesAt) end
-  redis.call("SET", key, value, "PX", ttl(math.max(full + 1, view.anchor and lapsesAt or 0)))
+  local value = pack(">I7I5", full, reach)
+  if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
+  if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
+  call("SET", key, value, "PX", ttl(max(full + 1, view.anchor and lapsesAt or 0)))
 end
 
 -- As many pieces of another size as hold this part, rounded up: what was spent stays spent.
 local function rescaled(part, from, to)
   if part == 0 or from == to then return part end
   local product = part * to
-  return product + from <= 9007199254740991 and math.floor((product + from - 1) / from) or to
+  return product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
 end
 
 function bucket.read(terms, key)
   local step = terms.step
-  local value = redis.call("GET", key)
+  local value = call("GET", key)
   if not value then
     local anchor = step > 0 and now or nil
     return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
@@ -42,7 +55,7 @@ function bucket.read(terms, key)
     part = 0
   end
   -- further ahead than spending leads: the clock went back; all of it counts as spent now
-  local jumped = full - now > reach * 1000 + math.max(reach * 1000, GRACE)
+  local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
   if jumped then
     full = now + reach * 1000
     part = 0
@@ -53,7 +66,7 @@ function bucket.read(terms, key)
   if step > 0 then
     -- what was spent before steps were counted comes back at a step
     anchor = anchor or full
-    at = anchor + math.floor((now - anchor) / step) * step
+    at = anchor + floor((now - anchor) / step) * step
   end
   local spent = full > at or (full == at and part > 0)
   if not spent and now >= lapsesAt then
@@ -77,17 +90,17 @@ function bucket.room(terms, view, count)
     whole = whole - 1
     rest = rest + parts
   end
+  if whole < 0 then return 0 end
+  if count == 1 then return (cost < whole or (cost == whole and costPart <= rest)) and 1 or 0 end
   local function fits(k)
     local pieces = k * costPart
-    local carry = math.floor(pieces / parts)
+    local carry = floor(pieces / parts)
     local needed = k * cost + carry
     return needed < whole or (needed == whole and pieces - carry * parts <= rest)
   end
-  if whole < 0 then return 0 end
-  if count == 1 then return fits(1) and 1 or 0 end
   -- k * costPart must stay an exact integer
-  local most = math.min(count, math.floor(9007199254740991 / parts))
-  local k = math.min(most, math.floor((whole + rest / parts) / (cost + costPart / parts)))
+  local most = min(count, floor(9007199254740991 / parts))
+  local k = min(most, floor((whole + rest / parts) / (cost + costPart / parts)))
   while k > 0 and not fits(k) do k = k - 1 end
   while k < most and fits(k + 1) do k = k + 1 end
   return k
@@ -96,14 +109,14 @@ end
 function bucket.take(terms, view, granted, key)
   local parts = terms.parts
   local pieces = granted * terms.costPart
-  local carry = math.floor(pieces / parts)
+  local carry = floor(pieces / parts)
   view.ahead = view.ahead + granted * terms.cost + carry
   view.part = view.part + pieces - carry * parts
   if view.part >= parts then
     view.part = view.part - parts
     view.ahead = view.ahead + 1
   end
-  keep(terms, view, key, terms.reach, math.max(view.lapsesAt, now + terms.life))
+  keep(terms, view, key, terms.reach, max(view.lapsesAt, now + terms.life))
 end
 
 function bucket.give(terms, view, key)
@@ -117,7 +130,7 @@ function bucket.give(terms, view, key)
     view.ahead = 0
     view.part = 0
     if view.lapsesAt <= now then
-      redis.call("DEL", key)
+      call("DEL", key)
       return
     end
   end

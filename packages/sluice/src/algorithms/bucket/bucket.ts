@@ -135,14 +135,14 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
       whole -= 1
       rest += parts
     }
+    if (whole < 0) return 0
+    if (count === 1) return cost < whole || (cost === whole && costPart <= rest) ? 1 : 0
     const fits = (k: number) => {
       const pieces = k * costPart
       const carry = Math.floor(pieces / parts)
       const needed = k * cost + carry
       return needed < whole || (needed === whole && pieces - carry * parts <= rest)
     }
-    if (whole < 0) return 0
-    if (count === 1) return fits(1) ? 1 : 0
     // k · costPart must stay an exact integer
     const most = Math.min(count, Math.floor(Number.MAX_SAFE_INTEGER / parts))
     let k = Math.min(most, Math.floor((whole + rest / parts) / (cost + costPart / parts)))

@@ -1,44 +1,53 @@
 -- Fixed window; fixed-window.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">I7I7I6I5" start stop used reach.
-local fixedWindow = { sent = { "limit", "window", "aligned", "cost" } }
+local fixedWindow = { arity = 4 }
 algorithms.fixedWindow = fixedWindow
 
+function fixedWindow.terms(at)
+  return {
+    limit = ARGV[at] + 0,
+    window = ARGV[at + 1] + 0,
+    aligned = ARGV[at + 2] + 0,
+    cost = ARGV[at + 3] + 0,
+  }
+end
+
 local function keep(view, key)
-  local value = struct.pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-  redis.call("SET", key, value, "PX", ttl(view.stop))
+  local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
+  call("SET", key, value, "PX", ttl(view.stop))
 end
 
 function fixedWindow.read(_, key)
-  local value = redis.call("GET", key)
+  local value = call("GET", key)
   local start, stop, used, reach
-  if value then start, stop, used, reach = struct.unpack(">I7I7I6I5", value) end
+  if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
   if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
   -- further ahead than a window reaches: the clock went back; the window counts as opened now
-  local jumped = stop - now > reach * 1000 + math.max(reach * 1000, GRACE)
+  local jumped = stop - now > reach * 1000 + max(reach * 1000, GRACE)
   if jumped then return { start = now, stop = now + reach * 1000, used = used, reach = reach, jumped = true } end
   return { start = start, stop = stop, used = used, reach = reach }
 end
 
 function fixedWindow.room(terms, view, count)
-  local room = math.floor((terms.limit - view.used) / terms.cost)
-  return math.min(count, math.max(room, 0))
+  local room = floor((terms.limit - view.used) / terms.cost)
+  return min(count, max(room, 0))
 end
 
 function fixedWindow.take(terms, view, granted, key)
   local window = terms.window
   if terms.aligned == 1 then
-    view.stop = math.max(view.stop, (math.floor(now / window) + 1) * window)
+    view.stop = max(view.stop, (floor(now / window) + 1) * window)
   elseif view.stop - view.start < window then
-    view.stop = math.max(view.stop, now + window)
+    view.stop = max(view.stop, now + window)
   end
-  view.reach = math.max(view.reach, window / 1000)
+  view.reach = max(view.reach, window / 1000)
   view.used = view.used + granted * terms.cost
   keep(view, key)
 end
 
 function fixedWindow.give(terms, view, key)
-  view.used = math.max(view.used - terms.cost, 0)
-  if view.used == 0 then redis.call("DEL", key) else keep(view, key) end
+  view.used = max(view.used - terms.cost, 0)
+  if view.used == 0 then call("DEL", key) else keep(view, key) end
 end
 
 function fixedWindow.mend(_, view, key)

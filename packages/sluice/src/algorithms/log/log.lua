@@ -1,19 +1,28 @@
 -- Sliding log and sliding window; log.ts beside this file is its twin and says what the names mean.
 -- State: a list of entries, each ">I7I6I6" at sum till, the base at index 0.
-local log = { sent = { "limit", "window", "merge", "cost" } }
+local log = { arity = 4 }
 algorithms.log = log
+
+function log.terms(at)
+  return {
+    limit = ARGV[at] + 0,
+    window = ARGV[at + 1] + 0,
+    merge = ARGV[at + 2] + 0,
+    cost = ARGV[at + 3] + 0,
+  }
+end
 
 local WRAP = 281474976710656
 local PRUNE = 32
-local function pack(at, sum, till) return struct.pack(">I7I6I6", at, sum, till) end
-local BASE = pack(0, 0, 0)
+local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
+local BASE = packed(0, 0, 0)
 
-local function entry(index, packed)
-  local at, sum, till = struct.unpack(">I7I6I6", packed)
+local function entry(index, value)
+  local at, sum, till = unpack(">I7I6I6", value)
   return { index = index, at = at, sum = sum, till = till }
 end
 
-local function entryAt(key, index) return entry(index, redis.call("LINDEX", key, index)) end
+local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
 
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 
@@ -23,8 +32,8 @@ local function search(key, value, target, below, above)
   local guess = true
   while above.index - below.index > 1 do
     local share = guess and (target - value(below)) / (value(above) - value(below)) or 0.5
-    local index = below.index + math.floor(share * (above.index - below.index))
-    local probe = entryAt(key, math.max(below.index + 1, math.min(index, above.index - 1)))
+    local index = below.index + floor(share * (above.index - below.index))
+    local probe = entryAt(key, max(below.index + 1, min(index, above.index - 1)))
     if value(probe) >= target then above = probe else below = probe end
     guess = not guess
   end
@@ -37,23 +46,23 @@ local function around(key, head, newest, value, target)
   local base, first, second = entry(0, head[1]), entry(1, head[2]), head[3] and entry(2, head[3])
   if value(first) >= target then return base, first end
   if second and value(second) >= target then return first, second end
-  newest.index = redis.call("LLEN", key) - 1
+  newest.index = call("LLEN", key) - 1
   if value(newest) < target then return newest, nil end
   local found = search(key, value, target, second or first, newest)
   return entryAt(key, found.index - 1), found
 end
 
 function log.read(terms, key)
-  local head = redis.call("LRANGE", key, 0, 2)
+  local head = call("LRANGE", key, 0, 2)
   if #head == 0 then return { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 } end
   local newest = entryAt(key, -1)
   local last, sum, till = newest.at, newest.sum, newest.till
   local reach = till * 1000 - last
   -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
-  local jumped = last - now > math.max(reach, GRACE)
+  local jumped = last - now > max(reach, GRACE)
   local before, first
   if jumped then
-    before = around(key, head, newest, function(each) return each.till end, math.floor(last / 1000) + 1)
+    before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
   else
     before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
   end
@@ -65,7 +74,7 @@ function log.read(terms, key)
       last = last, sum = sum, till = till,
     }
   end
-  till = math.ceil((now + reach) / 1000)
+  till = ceil((now + reach) / 1000)
   return {
     head = head, first = 1, firstEntry = { index = 1, at = now, sum = total, till = till }, base = 0, total = total,
     last = now, sum = total, till = till, jumped = true,
@@ -73,38 +82,38 @@ function log.read(terms, key)
 end
 
 function log.room(terms, view, count)
-  local room = math.floor((terms.limit - view.total) / terms.cost)
-  return math.min(count, math.max(room, 0))
+  local room = floor((terms.limit - view.total) / terms.cost)
+  return min(count, max(room, 0))
 end
 
 -- Clears away entries that count neither here nor under the policy they were granted under.
 local function prune(key, view)
-  local most = math.min(view.first - 1, PRUNE)
+  local most = min(view.first - 1, PRUNE)
   if most == 0 then return end
-  local old = most < #view.head and view.head or redis.call("LRANGE", key, 0, most)
+  local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
   local gone = 0
   while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
-  if gone > 0 then redis.call("LPOP", key, gone) end
+  if gone > 0 then call("LPOP", key, gone) end
 end
 
 function log.take(terms, view, granted, key)
   log.mend(terms, view, key)
   -- never before the newest entry, or a clock that went back would unsort the log
-  local at = math.max(now, view.last)
+  local at = max(now, view.last)
   local sum = (view.sum + granted * terms.cost) % WRAP
-  local till = math.max(math.ceil((at + terms.window) / 1000), view.till)
+  local till = max(ceil((at + terms.window) / 1000), view.till)
   -- an entry of a shorter window stays as it is: its units must not be held for longer
-  local ownWindow = view.till >= math.ceil((view.last + terms.window) / 1000)
-  local sameSubWindow = math.floor(view.last / terms.merge) == math.floor(at / terms.merge)
+  local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
+  local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
   if not view.head then
-    redis.call("RPUSH", key, BASE, pack(at, sum, till))
+    call("RPUSH", key, BASE, packed(at, sum, till))
   elseif view.total > 0 and ownWindow and sameSubWindow then
-    redis.call("LSET", key, -1, pack(at, sum, till))
+    call("LSET", key, -1, packed(at, sum, till))
   else
-    redis.call("RPUSH", key, pack(at, sum, till))
+    call("RPUSH", key, packed(at, sum, till))
   end
   if view.head then prune(key, view) end
-  redis.call("PEXPIRE", key, ttl(till * 1000))
+  call("PEXPIRE", key, ttl(till * 1000))
   view.total = view.total + granted * terms.cost
   view.last = at
 end
@@ -113,7 +122,7 @@ end
 local function reaching(key, view, amount)
   local function spent(each) return units(each.sum, view.base) end
   if spent(view.firstEntry) >= amount then return view.firstEntry end
-  local size = redis.call("LLEN", key)
+  local size = call("LLEN", key)
   local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
   return search(key, spent, amount, view.firstEntry, newest)
 end
@@ -123,26 +132,26 @@ function log.give(terms, view, key)
   log.mend(terms, view, key)
   local left = view.total - terms.cost
   if left <= 0 then
-    redis.call("LTRIM", key, 0, view.first - 1)
+    call("LTRIM", key, 0, view.first - 1)
   else
     -- the newest units go: cut the log after the entry that reaches what is left
     local cut = reaching(key, view, left)
-    redis.call("LTRIM", key, 0, cut.index)
-    redis.call("LSET", key, -1, pack(cut.at, (view.base + left) % WRAP, cut.till))
+    call("LTRIM", key, 0, cut.index)
+    call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till))
   end
   local newest = entryAt(key, -1)
-  if redis.call("LLEN", key) == 1 or newest.till * 1000 <= now then
-    redis.call("DEL", key)
+  if call("LLEN", key) == 1 or newest.till * 1000 <= now then
+    call("DEL", key)
   else
-    redis.call("PEXPIRE", key, ttl(newest.till * 1000))
+    call("PEXPIRE", key, ttl(newest.till * 1000))
   end
 end
 
 function log.mend(_, view, key)
   if not view.jumped then return end
-  redis.call("DEL", key)
-  redis.call("RPUSH", key, BASE, pack(view.last, view.sum, view.till))
-  redis.call("PEXPIRE", key, ttl(view.till * 1000))
+  call("DEL", key)
+  call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+  call("PEXPIRE", key, ttl(view.till * 1000))
 end
 
 -- Microseconds until enough entries have left for the cost to fit.

@@ -1,8 +1,10 @@
-import { countingOf, termsOf } from "../../algorithms/index.js"
+import { countingOf, suffixes, termsOf } from "../../algorithms/index.js"
 import type { Answer, Ask, Part } from "../../store.js"
+import { scripts } from "./scripts.generated.js"
 
-/** The keys and arguments of one call of a script. */
+/** One call of a script. */
 export interface Call {
+  readonly script: { readonly sha: string; readonly source: string }
   readonly keys: readonly string[]
   readonly args: readonly string[]
 }
@@ -17,15 +19,27 @@ export function encodeAsks(prefix: string, now: string, asks: readonly Ask[]): C
     plans.set(text, known)
     return String(known.number)
   })
+  const parts = asks.flatMap((ask) => ask.parts)
   return {
-    keys: asks.flatMap((ask) => keysOf(prefix, ask.parts)),
+    script: scriptFor(parts),
+    keys: keysOf(prefix, parts),
     args: [now, String(plans.size), ...[...plans.values()].flatMap(({ words }) => words), ...numbers],
   }
 }
 
 /** The call of `ask.lua` that gives these parts back. */
 export function encodeGiveBack(prefix: string, now: string, parts: readonly Part[]): Call {
-  return { keys: keysOf(prefix, parts), args: [now, "1", ...plan(parts, 1, "give"), "1"] }
+  return {
+    script: scriptFor(parts),
+    keys: keysOf(prefix, parts),
+    args: [now, "1", ...plan(parts, 1, "give"), "1"],
+  }
+}
+
+/** The call that forgets these keys under every algorithm. */
+export function encodeForget(prefix: string, keys: readonly string[]): Call {
+  const all = keys.flatMap((key) => suffixes.map((suffix) => `${prefix}:${key}:${suffix}`))
+  return { script: scripts.forget, keys: all, args: [] }
 }
 
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers. */
@@ -43,6 +57,12 @@ export function decodeAnswers(asks: readonly Ask[], reply: unknown): Answer[] {
   })
   if (at !== numbers.length) throw new TypeError(`expected ${at} integers from Redis, got ${String(reply)}`)
   return answers
+}
+
+/** The script of the one algorithm that all parts need, or the longer one that has them all. */
+function scriptFor(parts: readonly Part[]): Call["script"] {
+  const [name, ...others] = new Set(parts.map(({ policy }) => countingOf(policy).algorithm.lua))
+  return others.length === 0 ? scripts[name as "bucket" | "fixedWindow" | "log"] : scripts.ask
 }
 
 function plan(parts: readonly Part[], count: number, mode: string): string[] {

@@ -46,7 +46,7 @@ const ask = (key: string, cost = 1): Ask => ({
 
 describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
-    expect(encodeAsks("p", "7", [ask("{n:a}:x"), ask("{n:b}:x"), ask("{n:a}:x", 2)])).toEqual({
+    expect(encodeAsks("p", "7", [ask("{n:a}:x"), ask("{n:b}:x"), ask("{n:a}:x", 2)])).toMatchObject({
       keys: ["p:{n:a}:x:fw", "p:{n:b}:x:fw", "p:{n:a}:x:fw"],
       args: ["7", "2"].concat(
         "1 1 spend fixedWindow 5 1000 0 1".split(" "),

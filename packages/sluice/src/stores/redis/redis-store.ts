@@ -1,12 +1,10 @@
-import { suffixes } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Answer, Store } from "../../store.js"
-import { type Call, decodeAnswers, encodeAsks, encodeGiveBack } from "./call.js"
+import { type Call, decodeAnswers, encodeAsks, encodeForget, encodeGiveBack } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { outcomeOf } from "./outcome.js"
-import * as scripts from "./scripts.generated.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -16,8 +14,6 @@ export interface RedisStoreOptions {
   /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
-
-type Script = (typeof scripts)[keyof typeof scripts]
 
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
@@ -38,30 +34,24 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   return {
     async ask(ask) {
-      const reply = await run(client, scripts.ask, () => encodeAsks(prefix, now(), [ask]), patience)
+      const reply = await run(client, () => encodeAsks(prefix, now(), [ask]), patience)
       return understood(() => decodeAnswers([ask], reply))[0] as Answer
     },
     async giveBack(parts) {
-      await run(client, scripts.ask, () => encodeGiveBack(prefix, now(), parts), patience)
+      await run(client, () => encodeGiveBack(prefix, now(), parts), patience)
     },
     async forget(keys) {
-      const all = keys.flatMap((key) => suffixes.map((suffix) => `${prefix}:${key}:${suffix}`))
-      await run(client, scripts.forget, () => ({ keys: all, args: [] }), patience)
+      await run(client, () => encodeForget(prefix, keys), patience)
     },
   }
 }
 
-/** Runs a script once, however often it takes to reach a server that runs it. */
-async function run(
-  client: RedisClient,
-  script: Script,
-  call: () => Call,
-  patience: number,
-): Promise<unknown> {
+/** Makes a call once, however often it takes to reach a server that runs it. */
+async function run(client: RedisClient, call: () => Call, patience: number): Promise<unknown> {
   const startedAt = performance.now()
   for (let pause = 4; ; pause *= 2) {
     try {
-      return await evaluate(client, script, call())
+      return await evaluate(client, call())
     } catch (error) {
       const outcome = outcomeOf(error)
       if (outcome === "unknown") {
@@ -83,7 +73,7 @@ async function run(
 }
 
 /** Sends the script's hash, and its text only to a server that does not know it; EVAL loads and runs at once. */
-async function evaluate(client: RedisClient, script: Script, { keys, args }: Call): Promise<unknown> {
+async function evaluate(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
   try {
     return await client.runByHash(script.sha, keys, args)
   } catch (error) {

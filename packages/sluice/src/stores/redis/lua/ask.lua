@@ -6,21 +6,19 @@
 -- Returns  flat integers: for each ask that spends or peeks, how many were granted and the level of each part
 local at = 3
 local function readPlan()
-  local parts = tonumber(ARGV[at])
-  local plan = { count = tonumber(ARGV[at + 1]), mode = ARGV[at + 2] }
+  local parts = ARGV[at] + 0
+  local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
   at = at + 3
   for part = 1, parts do
     local algorithm = algorithms[ARGV[at]]
-    local terms = {}
-    for i, name in ipairs(algorithm.sent) do terms[name] = tonumber(ARGV[at + i]) end
-    plan[part] = { algorithm = algorithm, terms = terms }
-    at = at + 1 + #algorithm.sent
+    plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
+    at = at + 1 + algorithm.arity
   end
   return plan
 end
 
 local plans = {}
-for number = 1, tonumber(ARGV[2]) do plans[number] = readPlan() end
+for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
 
 local function readParts(plan, used)
   local views = {}
@@ -33,7 +31,7 @@ local function spendOrPeek(plan, used)
   local views = readParts(plan, used)
   local granted = plan.count
   for part = 1, #plan do
-    granted = math.min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
+    granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
   end
   reply[#reply + 1] = granted
   for part = 1, #plan do
@@ -53,7 +51,7 @@ end
 
 local used = 0
 for i = at, #ARGV do
-  local plan = plans[tonumber(ARGV[i])]
+  local plan = plans[ARGV[i] + 0]
   if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
   used = used + #plan
 end
