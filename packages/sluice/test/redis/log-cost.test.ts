@@ -44,6 +44,8 @@ async function fill(size: number, shape: Shape): Promise<Full> {
     clock.set(start + (shape !== "uneven" ? i : ((i / size) ** 3 * size + i / size) / (1 + 1 / size)))
     expect((await limiter.tryAcquire("k")).allowed).toBe(true)
   }
+  // Redis expires by its own clock, which goes on while this one stands
+  await client.persist(`sluice:1:{${shape} ${size}:k}:default:sl`)
   return { limiter, clock, size, filledAt: clock() }
 }
 
