@@ -34,7 +34,7 @@ export interface Algorithm<Terms, S extends State, View> {
   /** The names of the terms its twin reads, in the order they are sent. */
   readonly sent: readonly (keyof Terms & string)[]
   /** How many integers `tell` gives. */
-  readonly width: number
+  width(terms: Terms): number
   /** The numbers a step needs, derived once from a policy and a cost. */
   terms(policy: Policy, cost: number): Terms
   /** The state as it stands at `now`. */

@@ -71,11 +71,15 @@ function compareWait(subject: Reference, oracle: Oracle, part: Part, now: number
   const wait = oracle.untilFits(BigInt(now), BigInt(part.cost))
   same("retryAfter", retryAfter, inMilliseconds(wait))
   if (wait === 0n) return
-  const passes = (us: number) => subject.ask({ parts: [part], count: 1, mode: "peek" }, now + us).granted
-  same("granted after retryAfter", passes(retryAfter * 1_000), 1)
-  same("granted a millisecond sooner", passes(retryAfter * 1_000 - 1_000), 0)
-  same("granted after the exact wait", passes(Number(wait)), 1)
-  same("granted a microsecond sooner", passes(Number(wait) - 1), 0)
+  // one ask, and one of several: they are counted in different ways
+  for (const count of [1, 2]) {
+    const passes = (us: number) =>
+      Math.min(subject.ask({ parts: [part], count, mode: "peek" }, now + us).granted, 1)
+    same("granted after retryAfter", passes(retryAfter * 1_000), 1)
+    same("granted a millisecond sooner", passes(retryAfter * 1_000 - 1_000), 0)
+    same("granted after the exact wait", passes(Number(wait)), 1)
+    same("granted a microsecond sooner", passes(Number(wait) - 1), 0)
+  }
 }
 
 function explained({ policy, cost }: Part, { levels }: Answer) {

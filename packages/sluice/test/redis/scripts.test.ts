@@ -128,7 +128,7 @@ describe("what the server says", () => {
     const store = redisStore(throwing)
     await expect(store.giveBack([{ key: "k", policy: policy.all, cost: 1 }])).rejects.toMatchObject({
       code: "STORE_UNKNOWN",
-      cause: "no error at all",
+      cause: { message: "no error at all" },
     })
     await expect(store.forget(["k"])).rejects.toThrow("the call may have run: no error at all")
   })

@@ -1,7 +1,7 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">I7I5" full reach, then ">I5I5" part parts if there is a part, then ">I7I7" anchor lapsesAt
 -- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
-local bucket = { arity = 8 }
+local bucket = { arity = 8, inString = true }
 algorithms.bucket = bucket
 
 function bucket.terms(at)
@@ -31,7 +31,7 @@ local function keep(terms, view, key, reach, lapsesAt)
   local value = pack(">I7I5", full, reach)
   if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
   if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
-  call("SET", key, value, "PX", ttl(max(full + 1, view.anchor and lapsesAt or 0)))
+  set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 
 -- As many pieces of another size as hold this part, rounded up: what was spent stays spent.
@@ -43,7 +43,7 @@ end
 
 function bucket.read(terms, key)
   local step = terms.step
-  local value = call("GET", key)
+  local value = get(key)
   if not value then
     local anchor = step > 0 and now or nil
     return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
@@ -130,7 +130,7 @@ function bucket.give(terms, view, key)
     view.ahead = 0
     view.part = 0
     if view.lapsesAt <= now then
-      call("DEL", key)
+      del(key)
       return
     end
   end
@@ -141,8 +141,8 @@ function bucket.mend(terms, view, key)
   if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
 end
 
-function bucket.tell(_, view, _, reply)
+function bucket.tell(terms, view, _, reply)
   reply[#reply + 1] = view.ahead
-  reply[#reply + 1] = view.part
-  reply[#reply + 1] = now - view.at
+  if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
+  if terms.step > 0 then reply[#reply + 1] = now - view.at end
 end

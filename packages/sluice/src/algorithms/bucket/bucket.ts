@@ -62,7 +62,7 @@ export interface BucketView {
 export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   lua: "bucket",
   sent: ["parts", "span", "spanPart", "cost", "costPart", "reach", "step", "life"],
-  width: 3,
+  width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
 
   terms(policy, units) {
     const { capacity, amount, every, stepwise } = flow(policy)
@@ -184,13 +184,14 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     return view.jumped ? kept(terms, view, view.reach, view.lapsesAt) : undefined
   },
 
-  tell(_terms, view) {
-    return [view.ahead, view.part, view.now - view.at]
+  tell({ parts, step }, view) {
+    if (step > 0) return [view.ahead, view.part, view.now - view.at]
+    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
   },
 
   explain(terms, level) {
     const { parts, span, spanPart, capacity, step } = terms
-    const [ahead, part, late] = level as [number, number, number]
+    const [ahead, part = 0, late = 0] = level as [number, number?, number?]
     const left = split(span - ahead, spanPart - part, parts)
     const lacking = split(ahead + terms.cost - span, part + terms.costPart - spanPart, parts)
     const atStep = (us: number) => (us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us)

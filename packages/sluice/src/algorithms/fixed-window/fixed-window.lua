@@ -1,6 +1,6 @@
 -- Fixed window; fixed-window.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">I7I7I6I5" start stop used reach.
-local fixedWindow = { arity = 4 }
+local fixedWindow = { arity = 4, inString = true }
 algorithms.fixedWindow = fixedWindow
 
 function fixedWindow.terms(at)
@@ -14,11 +14,11 @@ end
 
 local function keep(view, key)
   local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-  call("SET", key, value, "PX", ttl(view.stop))
+  set(key, value, view.stop)
 end
 
 function fixedWindow.read(_, key)
-  local value = call("GET", key)
+  local value = get(key)
   local start, stop, used, reach
   if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
   if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
@@ -47,7 +47,7 @@ end
 
 function fixedWindow.give(terms, view, key)
   view.used = max(view.used - terms.cost, 0)
-  if view.used == 0 then call("DEL", key) else keep(view, key) end
+  if view.used == 0 then del(key) else keep(view, key) end
 end
 
 function fixedWindow.mend(_, view, key)

@@ -36,7 +36,7 @@ export interface FixedWindowView {
 export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWindowView> = {
   lua: "fixedWindow",
   sent: ["limit", "window", "aligned", "cost"],
-  width: 2,
+  width: () => 2,
 
   terms(policy, cost) {
     if (policy.algorithm !== "fixedWindow") throw new TypeError(`${policy.algorithm} is no fixed window`)

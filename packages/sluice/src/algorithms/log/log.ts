@@ -51,7 +51,7 @@ const PRUNE = 32
 export const log: Algorithm<LogTerms, LogState, LogView> = {
   lua: "log",
   sent: ["limit", "window", "merge", "cost"],
-  width: 3,
+  width: () => 3,
 
   terms(policy, cost) {
     const { limit, window, merge } = shape(policy)

@@ -4,6 +4,8 @@
  * of the connection.
  */
 export interface RedisClient {
+  /** Whether the keys of a call must share a slot. */
+  readonly clustered?: boolean
   runByHash(sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
   runByText(source: string, keys: readonly string[], args: readonly string[]): Promise<unknown>
 }

@@ -2,9 +2,10 @@ import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Answer, Store } from "../../store.js"
-import { type Call, decodeAnswers, encodeAsks, encodeForget, encodeGiveBack } from "./call.js"
+import { decodeAnswers, encodeAsks, encodeForget } from "./call.js"
 import type { RedisClient } from "./client.js"
-import { outcomeOf } from "./outcome.js"
+import { deliver, type Trip } from "./deliver.js"
+import { gather, gatherByTag, type Waiting } from "./gather.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -32,68 +33,32 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
+  const asking: Trip<Answer, Waiting> = {
+    encode: (batch) =>
+      encodeAsks(
+        prefix,
+        now(),
+        batch.map(({ ask }) => ask),
+      ),
+    decode: (batch, reply) =>
+      decodeAnswers(
+        batch.map(({ ask }) => ask),
+        reply,
+      ),
+  }
+  const ask = (client.clustered === true ? gatherByTag : gather)((batch) =>
+    deliver(client, patience, asking, batch),
+  )
+
   return {
-    async ask(ask) {
-      const reply = await run(client, () => encodeAsks(prefix, now(), [ask]), patience)
-      return understood(() => decodeAnswers([ask], reply))[0] as Answer
-    },
+    ask,
     async giveBack(parts) {
-      await run(client, () => encodeGiveBack(prefix, now(), parts), patience)
+      await ask({ parts, count: 1, mode: "give" })
     },
-    async forget(keys) {
-      await run(client, () => encodeForget(prefix, keys), patience)
-    },
+    forget: (keys) =>
+      new Promise<void>((resolve, reject) => {
+        const forgetting = { encode: () => encodeForget(prefix, keys), decode: () => [undefined] }
+        deliver(client, patience, forgetting, [{ since: performance.now(), resolve, reject }])
+      }),
   }
-}
-
-/** Makes a call once, however often it takes to reach a server that runs it. */
-async function run(client: RedisClient, call: () => Call, patience: number): Promise<unknown> {
-  const startedAt = performance.now()
-  for (let pause = 4; ; pause *= 2) {
-    try {
-      return await evaluate(client, call())
-    } catch (error) {
-      const outcome = outcomeOf(error)
-      if (outcome === "unknown") {
-        throw new SluiceError(
-          "STORE_UNKNOWN",
-          `no answer from Redis; the call may have run: ${said(error)}`,
-          {
-            cause: error,
-          },
-        )
-      }
-      const left = patience - (performance.now() - startedAt)
-      if (outcome === "refused" || left <= 0) {
-        throw new SluiceError("STORE_REFUSED", `Redis did not run the call: ${said(error)}`, { cause: error })
-      }
-      await sleep(Math.min(pause, left))
-    }
-  }
-}
-
-/** Sends the script's hash, and its text only to a server that does not know it; EVAL loads and runs at once. */
-async function evaluate(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
-  try {
-    return await client.runByHash(script.sha, keys, args)
-  } catch (error) {
-    if (outcomeOf(error) !== "unloaded") throw error
-    return client.runByText(script.source, keys, args)
-  }
-}
-
-function understood<T>(decode: () => T): T {
-  try {
-    return decode()
-  } catch (error) {
-    throw new SluiceError("STORE_UNKNOWN", said(error), { cause: error })
-  }
-}
-
-function said(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref())
 }

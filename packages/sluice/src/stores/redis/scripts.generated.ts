@@ -1,10 +1,11 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "c099c10a883ff2b43a9130e0ddff0f1f8d0c7c9b",
+    sha: "b9db69cb63dead6f188b7ca86c93a6cd65aa876a",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
 local now = tonumber(ARGV[1])
@@ -16,8 +17,26 @@ end
 local function ttl(expiresAt)
 return max(ceil((expiresAt - now) / 1000), 0) + slackMs
 end
+local strings = {}
+local function prefetch(keys)
+local values = call("MGET", spread(keys))
+for i = 1, #keys do strings[keys[i]] = values[i] end
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function set(key, value, expiresAt)
+call("SET", key, value, "PX", ttl(expiresAt))
+strings[key] = value
+end
+local function del(key)
+call("DEL", key)
+strings[key] = nil
+end
 do
-local bucket = { arity = 8 }
+local bucket = { arity = 8, inString = true }
 algorithms.bucket = bucket
 function bucket.terms(at)
 return {
@@ -44,7 +63,7 @@ local full = view.at + view.ahead
 local value = pack(">I7I5", full, reach)
 if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
 if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
-call("SET", key, value, "PX", ttl(max(full + 1, view.anchor and lapsesAt or 0)))
+set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 local function rescaled(part, from, to)
 if part == 0 or from == to then return part end
@@ -53,7 +72,7 @@ return product + from <= 9007199254740991 and floor((product + from - 1) / from)
 end
 function bucket.read(terms, key)
 local step = terms.step
-local value = call("GET", key)
+local value = get(key)
 if not value then
 local anchor = step > 0 and now or nil
 return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
@@ -134,7 +153,7 @@ if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
 view.ahead = 0
 view.part = 0
 if view.lapsesAt <= now then
-call("DEL", key)
+del(key)
 return
 end
 end
@@ -143,14 +162,14 @@ end
 function bucket.mend(terms, view, key)
 if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
 end
-function bucket.tell(_, view, _, reply)
+function bucket.tell(terms, view, _, reply)
 reply[#reply + 1] = view.ahead
-reply[#reply + 1] = view.part
-reply[#reply + 1] = now - view.at
+if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
+if terms.step > 0 then reply[#reply + 1] = now - view.at end
 end
 end
 do
-local fixedWindow = { arity = 4 }
+local fixedWindow = { arity = 4, inString = true }
 algorithms.fixedWindow = fixedWindow
 function fixedWindow.terms(at)
 return {
@@ -162,10 +181,10 @@ cost = ARGV[at + 3] + 0,
 end
 local function keep(view, key)
 local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-call("SET", key, value, "PX", ttl(view.stop))
+set(key, value, view.stop)
 end
 function fixedWindow.read(_, key)
-local value = call("GET", key)
+local value = get(key)
 local start, stop, used, reach
 if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
 if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
@@ -190,7 +209,7 @@ keep(view, key)
 end
 function fixedWindow.give(terms, view, key)
 view.used = max(view.used - terms.cost, 0)
-if view.used == 0 then call("DEL", key) else keep(view, key) end
+if view.used == 0 then del(key) else keep(view, key) end
 end
 function fixedWindow.mend(_, view, key)
 if view.jumped then keep(view, key) end
@@ -355,6 +374,7 @@ return plan
 end
 local plans = {}
 for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
+if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
 local function readParts(plan, used)
 local views = {}
 for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
@@ -379,21 +399,33 @@ end
 end
 local function giveBack(plan, used)
 local views = readParts(plan, used)
+reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 local used = 0
-for i = at, #ARGV do
-local plan = plans[ARGV[i] + 0]
-if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
+while used < #KEYS do
+local plan = plans[1]
+if #plans > 1 then
+plan = plans[ARGV[at] + 0]
+at = at + 1
+end
+local told = #reply
+local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+if not done then
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+reply[told + 1] = -1
+reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+end
 used = used + #plan
 end
 return reply`,
   },
   bucket: {
-    sha: "3b6656ca3d770c1ced74cdf2de60fb5d8824ca75",
+    sha: "54b9a17f381092eb8e3a986194d7f80a0fb591f1",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
 local now = tonumber(ARGV[1])
@@ -405,8 +437,26 @@ end
 local function ttl(expiresAt)
 return max(ceil((expiresAt - now) / 1000), 0) + slackMs
 end
+local strings = {}
+local function prefetch(keys)
+local values = call("MGET", spread(keys))
+for i = 1, #keys do strings[keys[i]] = values[i] end
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function set(key, value, expiresAt)
+call("SET", key, value, "PX", ttl(expiresAt))
+strings[key] = value
+end
+local function del(key)
+call("DEL", key)
+strings[key] = nil
+end
 do
-local bucket = { arity = 8 }
+local bucket = { arity = 8, inString = true }
 algorithms.bucket = bucket
 function bucket.terms(at)
 return {
@@ -433,7 +483,7 @@ local full = view.at + view.ahead
 local value = pack(">I7I5", full, reach)
 if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
 if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
-call("SET", key, value, "PX", ttl(max(full + 1, view.anchor and lapsesAt or 0)))
+set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 local function rescaled(part, from, to)
 if part == 0 or from == to then return part end
@@ -442,7 +492,7 @@ return product + from <= 9007199254740991 and floor((product + from - 1) / from)
 end
 function bucket.read(terms, key)
 local step = terms.step
-local value = call("GET", key)
+local value = get(key)
 if not value then
 local anchor = step > 0 and now or nil
 return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
@@ -523,7 +573,7 @@ if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
 view.ahead = 0
 view.part = 0
 if view.lapsesAt <= now then
-call("DEL", key)
+del(key)
 return
 end
 end
@@ -532,10 +582,10 @@ end
 function bucket.mend(terms, view, key)
 if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
 end
-function bucket.tell(_, view, _, reply)
+function bucket.tell(terms, view, _, reply)
 reply[#reply + 1] = view.ahead
-reply[#reply + 1] = view.part
-reply[#reply + 1] = now - view.at
+if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
+if terms.step > 0 then reply[#reply + 1] = now - view.at end
 end
 end
 local at = 3
@@ -552,6 +602,7 @@ return plan
 end
 local plans = {}
 for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
+if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
 local function readParts(plan, used)
 local views = {}
 for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
@@ -576,21 +627,33 @@ end
 end
 local function giveBack(plan, used)
 local views = readParts(plan, used)
+reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 local used = 0
-for i = at, #ARGV do
-local plan = plans[ARGV[i] + 0]
-if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
+while used < #KEYS do
+local plan = plans[1]
+if #plans > 1 then
+plan = plans[ARGV[at] + 0]
+at = at + 1
+end
+local told = #reply
+local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+if not done then
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+reply[told + 1] = -1
+reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+end
 used = used + #plan
 end
 return reply`,
   },
   fixedWindow: {
-    sha: "2f61f4e228c7c50edd6765412ec47f60e1fdd2ee",
+    sha: "fadcf37857d972438f681f0f10f8e6cd4d76181f",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
 local now = tonumber(ARGV[1])
@@ -602,8 +665,26 @@ end
 local function ttl(expiresAt)
 return max(ceil((expiresAt - now) / 1000), 0) + slackMs
 end
+local strings = {}
+local function prefetch(keys)
+local values = call("MGET", spread(keys))
+for i = 1, #keys do strings[keys[i]] = values[i] end
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function set(key, value, expiresAt)
+call("SET", key, value, "PX", ttl(expiresAt))
+strings[key] = value
+end
+local function del(key)
+call("DEL", key)
+strings[key] = nil
+end
 do
-local fixedWindow = { arity = 4 }
+local fixedWindow = { arity = 4, inString = true }
 algorithms.fixedWindow = fixedWindow
 function fixedWindow.terms(at)
 return {
@@ -615,10 +696,10 @@ cost = ARGV[at + 3] + 0,
 end
 local function keep(view, key)
 local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-call("SET", key, value, "PX", ttl(view.stop))
+set(key, value, view.stop)
 end
 function fixedWindow.read(_, key)
-local value = call("GET", key)
+local value = get(key)
 local start, stop, used, reach
 if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
 if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
@@ -643,7 +724,7 @@ keep(view, key)
 end
 function fixedWindow.give(terms, view, key)
 view.used = max(view.used - terms.cost, 0)
-if view.used == 0 then call("DEL", key) else keep(view, key) end
+if view.used == 0 then del(key) else keep(view, key) end
 end
 function fixedWindow.mend(_, view, key)
 if view.jumped then keep(view, key) end
@@ -667,6 +748,7 @@ return plan
 end
 local plans = {}
 for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
+if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
 local function readParts(plan, used)
 local views = {}
 for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
@@ -691,21 +773,33 @@ end
 end
 local function giveBack(plan, used)
 local views = readParts(plan, used)
+reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 local used = 0
-for i = at, #ARGV do
-local plan = plans[ARGV[i] + 0]
-if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
+while used < #KEYS do
+local plan = plans[1]
+if #plans > 1 then
+plan = plans[ARGV[at] + 0]
+at = at + 1
+end
+local told = #reply
+local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+if not done then
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+reply[told + 1] = -1
+reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+end
 used = used + #plan
 end
 return reply`,
   },
   log: {
-    sha: "e291237478467eca24fa196cab549604887f25d8",
+    sha: "8cb33e7db68a72edefecd8da2425e4b445952038",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
 local now = tonumber(ARGV[1])
@@ -716,6 +810,24 @@ now = time[1] * 1000000 + time[2]
 end
 local function ttl(expiresAt)
 return max(ceil((expiresAt - now) / 1000), 0) + slackMs
+end
+local strings = {}
+local function prefetch(keys)
+local values = call("MGET", spread(keys))
+for i = 1, #keys do strings[keys[i]] = values[i] end
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function set(key, value, expiresAt)
+call("SET", key, value, "PX", ttl(expiresAt))
+strings[key] = value
+end
+local function del(key)
+call("DEL", key)
+strings[key] = nil
 end
 do
 local log = { arity = 4 }
@@ -872,6 +984,7 @@ return plan
 end
 local plans = {}
 for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
+if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
 local function readParts(plan, used)
 local views = {}
 for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
@@ -896,12 +1009,23 @@ end
 end
 local function giveBack(plan, used)
 local views = readParts(plan, used)
+reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 local used = 0
-for i = at, #ARGV do
-local plan = plans[ARGV[i] + 0]
-if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
+while used < #KEYS do
+local plan = plans[1]
+if #plans > 1 then
+plan = plans[ARGV[at] + 0]
+at = at + 1
+end
+local told = #reply
+local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+if not done then
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+reply[told + 1] = -1
+reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+end
 used = used + #plan
 end
 return reply`,

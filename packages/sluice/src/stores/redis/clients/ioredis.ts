@@ -2,6 +2,7 @@ import type { RedisClient } from "../client.js"
 
 /** The part of an ioredis `Redis` or `Cluster` that is used. */
 export interface IoredisLike {
+  readonly isCluster?: boolean
   evalsha(sha: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
   eval(source: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
 }
@@ -9,6 +10,7 @@ export interface IoredisLike {
 /** Lets a store use an ioredis client, single or Cluster. */
 export function ioredis(client: IoredisLike): RedisClient {
   return {
+    clustered: client.isCluster === true,
     runByHash: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
     runByText: (source, keys, args) => client.eval(source, keys.length, ...keys, ...args),
   }

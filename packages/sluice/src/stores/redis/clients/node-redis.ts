@@ -7,6 +7,8 @@ interface ScriptOptions {
 
 /** The part of a node-redis client, cluster, sentinel or pool that is used. */
 export interface NodeRedisLike {
+  /** Only a cluster has it. */
+  readonly masters?: unknown
   evalSha(sha: string, options: ScriptOptions): Promise<unknown>
   eval(source: string, options: ScriptOptions): Promise<unknown>
 }
@@ -14,6 +16,7 @@ export interface NodeRedisLike {
 /** Lets a store use a node-redis client, single, Cluster or Sentinel. */
 export function nodeRedis(client: NodeRedisLike): RedisClient {
   return {
+    clustered: client.masters !== undefined,
     runByHash: (sha, keys, args) => client.evalSha(sha, { keys: [...keys], arguments: [...args] }),
     runByText: (source, keys, args) => client.eval(source, { keys: [...keys], arguments: [...args] }),
   }

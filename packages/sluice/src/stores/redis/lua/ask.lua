@@ -1,9 +1,11 @@
 -- Answers asks one after the other: evaluates every part of an ask, then commits all of them or none.
 -- KEYS     for each ask, one key per part of its plan, in order
--- ARGV     [1] now (see clock.lua), [2] the number of plans, then the plans, then the plan number of each ask
+-- ARGV     [1] now (see clock.lua), [2] the number of plans, then the plans, then the plan number of each ask if
+--          there are several plans
 --          a plan is the number of its parts, its count and its mode (spend, peek or give), then for each part
 --          the name of an algorithm and its terms
--- Returns  flat integers: for each ask that spends or peeks, how many were granted and the level of each part
+-- Returns  flat integers: for each ask how many were granted, and the level of each part unless it gives; for one
+--          that failed, -1 and what was wrong, while the others go on
 local at = 3
 local function readPlan()
   local parts = ARGV[at] + 0
@@ -19,6 +21,7 @@ end
 
 local plans = {}
 for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
+if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
 
 local function readParts(plan, used)
   local views = {}
@@ -46,13 +49,24 @@ end
 
 local function giveBack(plan, used)
   local views = readParts(plan, used)
+  reply[#reply + 1] = 0
   for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 
 local used = 0
-for i = at, #ARGV do
-  local plan = plans[ARGV[i] + 0]
-  if plan.mode == "give" then giveBack(plan, used) else spendOrPeek(plan, used) end
+while used < #KEYS do
+  local plan = plans[1]
+  if #plans > 1 then
+    plan = plans[ARGV[at] + 0]
+    at = at + 1
+  end
+  local told = #reply
+  local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+  if not done then
+    for extra = #reply, told + 1, -1 do reply[extra] = nil end
+    reply[told + 1] = -1
+    reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+  end
   used = used + #plan
 end
 return reply

@@ -1,0 +1,84 @@
+import type { Answer } from "../../store.js"
+import type { ScriptAsk } from "./call.js"
+import type { Errand } from "./deliver.js"
+
+/** An ask whose answer somebody waits for. */
+export interface Waiting extends Errand<Answer> {
+  readonly ask: ScriptAsk
+}
+
+/** Answers all that it is given with one call, and never rejects. */
+export type Deliver = (batch: readonly Waiting[]) => Promise<void>
+
+/** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
+const CALLS = 4
+/** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
+const MOST_ASKS = 64
+
+/**
+ * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
+ * calls, several of them; while those are under way, later asks gather for the next. No timer is involved.
+ */
+export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
+  let queue: Waiting[] = []
+  let underWay = 0
+  let scheduled = false
+
+  const schedule = () => {
+    if (scheduled || queue.length === 0 || underWay === CALLS) return
+    scheduled = true
+    // behind the callers that the last answers have woken and that ask again in this turn
+    queueMicrotask(send)
+  }
+
+  const send = () => {
+    scheduled = false
+    let sent = 0
+    while (sent < queue.length && underWay < CALLS) {
+      const share = Math.min(MOST_ASKS, Math.ceil((queue.length - sent) / (CALLS - underWay)))
+      const batch = queue.slice(sent, sent + share)
+      sent += batch.length
+      underWay += 1
+      deliver(batch).then(() => {
+        underWay -= 1
+        schedule()
+      })
+    }
+    queue = queue.slice(sent)
+  }
+
+  return (ask) =>
+    new Promise((resolve, reject) => {
+      queue.push({ ask, since: performance.now(), resolve, reject })
+      schedule()
+    })
+}
+
+/** Gathers only what a Cluster answers in one call: the asks of one turn whose keys share a hash tag. */
+export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
+  let queue: Waiting[] = []
+
+  const send = () => {
+    const byTag = new Map<string, Waiting[]>()
+    for (const waiting of queue) {
+      const batch = byTag.get(tagOf(waiting))
+      if (batch === undefined) byTag.set(tagOf(waiting), [waiting])
+      else batch.push(waiting)
+    }
+    queue = []
+    for (const batch of byTag.values()) {
+      for (let i = 0; i < batch.length; i += MOST_ASKS) deliver(batch.slice(i, i + MOST_ASKS))
+    }
+  }
+
+  return (ask) =>
+    new Promise((resolve, reject) => {
+      if (queue.length === 0) queueMicrotask(send)
+      queue.push({ ask, since: performance.now(), resolve, reject })
+    })
+}
+
+function tagOf({ ask }: Waiting): string {
+  const key = ask.parts[0]?.key ?? ""
+  return key.slice(0, key.indexOf("}"))
+}

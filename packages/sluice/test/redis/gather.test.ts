@@ -1,0 +1,127 @@
+import { Redis } from "ioredis"
+import { createLimiter, fixedWindow, slidingLog, tokenBucket } from "sluice"
+import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import { manualClock } from "sluice/testing"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, server.host)
+})
+beforeEach(() => client.flushall())
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const policy = tokenBucket({ capacity: 100, refill: 1, every: "1m" })
+
+/** A client that notes how many keys each call carries and how many calls are under way. */
+function watched(through: RedisClient = ioredis(client)) {
+  const calls: number[] = []
+  let underWay = 0
+  let most = 0
+  const runByHash: RedisClient["runByHash"] = async (sha, keys, args) => {
+    calls.push(keys.length)
+    underWay += 1
+    most = Math.max(most, underWay)
+    try {
+      return await through.runByHash(sha, keys, args)
+    } finally {
+      underWay -= 1
+    }
+  }
+  return { client: { ...through, runByHash }, calls, most: () => most }
+}
+
+describe("asks are gathered into calls", () => {
+  test("a lone ask leaves in the same turn, without a timer", async () => {
+    const { client: through, calls } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through) })
+    const asked = limiter.tryAcquire("k")
+    await new Promise((resolve) => process.nextTick(resolve))
+    expect(calls).toEqual([1])
+    await asked
+  })
+
+  test("asks that come together share a few calls, each of them under way at once", async () => {
+    const { client: through, calls, most } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through) })
+    await limiter.tryAcquire("warm")
+    calls.length = 0
+    const decisions = await Promise.all(Array.from({ length: 40 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    expect(decisions.every(({ allowed, remaining }) => allowed && remaining === 99)).toBe(true)
+    expect(calls).toEqual([10, 10, 10, 10])
+    expect(most()).toBe(4)
+  })
+
+  test("no call carries more than 64 asks, and later asks gather while calls are under way", async () => {
+    const { client: through, calls, most } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through) })
+    await limiter.tryAcquire("warm")
+    calls.length = 0
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    expect(Math.max(...calls)).toBe(64)
+    expect(calls.reduce((sum, keys) => sum + keys, 0)).toBe(1_000)
+    expect(most()).toBe(4)
+  })
+
+  test("asks of one key in one call are answered in the order they were asked", async () => {
+    const clock = manualClock()
+    const store = redisStore(ioredis(client), { clock })
+    for (const each of [
+      fixedWindow({ limit: 10, window: "1m" }),
+      slidingLog({ limit: 10, window: "1m" }),
+      tokenBucket({ capacity: 10, refill: 1, every: "1h" }),
+    ]) {
+      const limiter = createLimiter({ name: each.algorithm, policy: each, store })
+      const decisions = await Promise.all(Array.from({ length: 14 }, () => limiter.tryAcquire("k")))
+      expect(decisions.map(({ remaining }) => remaining)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0])
+      expect(decisions.map(({ allowed }) => allowed).lastIndexOf(true)).toBe(9)
+    }
+  })
+
+  test("asks of different policies, costs and modes share a call", async () => {
+    const clock = manualClock()
+    const { client: through, calls } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through, { clock }) })
+    const log = slidingLog({ limit: 7, window: "1m" })
+    const asks = await Promise.all([
+      limiter.tryAcquire("a"),
+      limiter.tryAcquire("b", { cost: 3 }),
+      limiter.peek("a", { cost: 5 }),
+      limiter.tryAcquire("a", { policy: { log, policy }, cost: { log: 2, policy: 4 } }),
+      limiter.refund("b", 1),
+      limiter.peek("b"),
+      limiter.tryAcquire("c", { policy: log }),
+      limiter.tryAcquire("c", { policy: log, cost: 8 }),
+    ])
+    expect(calls.length).toBeLessThanOrEqual(4)
+    expect(asks.map((decision) => decision?.remaining)).toEqual([99, 97, 99, 5, undefined, 98, 6, 6])
+  })
+
+  test("a key that holds something else fails its own caller only", async () => {
+    await client.hset("sluice:1:{default:bad}:default:tb", "a", "b")
+    await client.set("sluice:1:{default:short}:default:tb", "x")
+    const limiter = createLimiter({ policy, store: redisStore(ioredis(client)) })
+    const keys = ["a", "bad", "b", "short", "c", "bad", "d", "e"]
+    const outcomes = await Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
+    expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual(
+      keys.map((key) => key !== "bad" && key !== "short"),
+    )
+    expect(outcomes[1]).toMatchObject({ reason: { code: "STORE_REFUSED" } })
+    expect(outcomes[3]).toMatchObject({ reason: { code: "STORE_UNKNOWN" } })
+    expect(await client.hget("sluice:1:{default:bad}:default:tb", "a")).toBe("b")
+    for (const key of ["a", "b", "c", "d", "e"]) expect((await limiter.peek(key)).remaining).toBe(99)
+  })
+
+  test("a clock that fails rejects with its error and sends nothing", async () => {
+    const { client: through, calls } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through, { clock: () => Number.NaN }) })
+    await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "INVALID_OPTION" })
+    expect(calls).toEqual([])
+  })
+})
