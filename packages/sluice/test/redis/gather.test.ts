@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
 import { createLimiter, fixedWindow, slidingLog, tokenBucket } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
@@ -116,6 +117,24 @@ describe("asks are gathered into calls", () => {
     expect(outcomes[3]).toMatchObject({ reason: { code: "STORE_UNKNOWN" } })
     expect(await client.hget("sluice:1:{default:bad}:default:tb", "a")).toBe("b")
     for (const key of ["a", "b", "c", "d", "e"]) expect((await limiter.peek(key)).remaining).toBe(99)
+  })
+
+  test("calls that are never answered hold others up for no longer than a second", async () => {
+    let lost = 4
+    const losing: RedisClient = {
+      ...ioredis(client),
+      runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
+    }
+    const limiter = createLimiter({ policy, store: redisStore(losing) })
+    for (let i = 0; i < 4; i += 1) {
+      limiter.tryAcquire(`lost ${i}`)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const held = limiter.tryAcquire("held")
+    await sleep(1_050)
+    expect(await Promise.race([held, "waiting"])).toBe("waiting")
+    expect((await limiter.tryAcquire("later")).remaining).toBe(99)
+    expect((await held).remaining).toBe(99)
   })
 
   test("a clock that fails rejects with its error and sends nothing", async () => {

@@ -15,17 +15,21 @@ const CALLS = 4
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
 
+/** Milliseconds after which a call without an answer no longer keeps others from leaving. */
+const OVERDUE = 1_000
+
 /**
  * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
  * calls, several of them; while those are under way, later asks gather for the next. No timer is involved.
  */
 export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
+  const underWay = new Set<{ readonly since: number }>()
   let queue: Waiting[] = []
-  let underWay = 0
   let scheduled = false
 
   const schedule = () => {
-    if (scheduled || queue.length === 0 || underWay === CALLS) return
+    if (scheduled || queue.length === 0) return
+    if (underWay.size === CALLS && !dropOverdue(underWay)) return
     scheduled = true
     // behind the callers that the last answers have woken and that ask again in this turn
     queueMicrotask(send)
@@ -34,13 +38,14 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const send = () => {
     scheduled = false
     let sent = 0
-    while (sent < queue.length && underWay < CALLS) {
-      const share = Math.min(MOST_ASKS, Math.ceil((queue.length - sent) / (CALLS - underWay)))
+    while (sent < queue.length && underWay.size < CALLS) {
+      const share = Math.min(MOST_ASKS, Math.ceil((queue.length - sent) / (CALLS - underWay.size)))
       const batch = queue.slice(sent, sent + share)
       sent += batch.length
-      underWay += 1
+      const call = { since: performance.now() }
+      underWay.add(call)
       deliver(batch).then(() => {
-        underWay -= 1
+        underWay.delete(call)
         schedule()
       })
     }
@@ -52,6 +57,12 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
       queue.push({ ask, since: performance.now(), resolve, reject })
       schedule()
     })
+}
+
+function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
+  const now = performance.now()
+  for (const call of underWay) if (now - call.since > OVERDUE) underWay.delete(call)
+  return underWay.size < CALLS
 }
 
 /** Gathers only what a Cluster answers in one call: the asks of one turn whose keys share a hash tag. */
