@@ -16,7 +16,6 @@ const ask = (...used) => ["stores/redis/lua/clock.lua", ...used, "stores/redis/l
 const scripts = {
   ask: ask(...Object.values(algorithms)),
   ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask(path)])),
-  forget: ["stores/redis/lua/forget.lua"],
 }
 
 const folder = new URL("../packages/sluice/src/", import.meta.url)

@@ -16,6 +16,14 @@ test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e13, "5", undefined])(
   },
 )
 
+test("a clock that throws is an error with the cause", () => {
+  const cause = new Error("no time")
+  const broken = () => {
+    throw cause
+  }
+  expect(() => microseconds(broken)).toThrow(expect.objectContaining({ code: "INVALID_OPTION", cause }))
+})
+
 test("milliseconds are rounded up", () => {
   expect([0, 1, 1_000, 1_001].map(wholeMilliseconds)).toEqual([0, 1, 1, 2])
 })

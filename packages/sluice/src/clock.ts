@@ -18,15 +18,25 @@ export function checkClock(clock: unknown): void {
 
 /** Reads a clock as whole microseconds, the unit of everything inside. */
 export function microseconds(clock: Clock): number {
-  const ms = clock()
-  const us = Math.round(ms * 1_000)
-  if (typeof ms !== "number" || !Number.isSafeInteger(us) || us < 0) {
+  const ms = read(clock)
+  const us = typeof ms === "number" ? Math.round(ms * 1_000) : Number.NaN
+  if (!Number.isSafeInteger(us) || us < 0) {
     throw new SluiceError(
       "INVALID_OPTION",
       `clock must return milliseconds since the epoch, got ${shown(ms)}`,
     )
   }
   return us
+}
+
+function read(clock: Clock): unknown {
+  try {
+    return clock()
+  } catch (cause) {
+    throw new SluiceError("INVALID_OPTION", "clock must return milliseconds since the epoch, but threw", {
+      cause,
+    })
+  }
 }
 
 /** Rounds microseconds up to whole milliseconds, so that what is promised then has happened. */

@@ -23,6 +23,11 @@ describe("createLimiter", () => {
     [{ policy: perMinute, store: null }, "INVALID_OPTION", "store must be a Store"],
     [{}, "INVALID_POLICY", "policy must be a policy or a record"],
     [{ policy: {} }, "INVALID_POLICY", "a record of policies needs at least one"],
+    [
+      { policy: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`p${i}`, perMinute])) },
+      "INVALID_POLICY",
+      "a record has at most 64 policies, got 65",
+    ],
     [{ policy: { "": perMinute } }, "INVALID_POLICY", "a policy needs a name"],
     [{ policy: { a: perMinute, b: 5 } }, "INVALID_POLICY", "a policy is made by"],
     [undefined, "INVALID_OPTION", "createLimiter must be an object"],

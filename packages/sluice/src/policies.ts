@@ -13,6 +13,8 @@ export type Cost<P extends Policies> = number | { readonly [Name in NameOf<P>]?:
 /** Policies with their names. */
 export type Named = readonly (readonly [name: string, policy: Policy])[]
 
+const MOST_POLICIES = 64
+
 /** Validates policies as a user gave them. */
 export function namePolicies(value: unknown): Named {
   if (looksLikePolicy(value)) return [["default", checkPolicy(value)]]
@@ -24,6 +26,12 @@ export function namePolicies(value: unknown): Named {
   }
   const named = Object.entries(value).map(([name, policy]) => [name, checkPolicy(policy)] as const)
   if (named.length === 0) throw new SluiceError("INVALID_POLICY", "a record of policies needs at least one")
+  if (named.length > MOST_POLICIES) {
+    throw new SluiceError(
+      "INVALID_POLICY",
+      `a record has at most ${MOST_POLICIES} policies, got ${named.length}`,
+    )
+  }
   if (named.some(([name]) => name === "")) throw new SluiceError("INVALID_POLICY", "a policy needs a name")
   return named
 }

@@ -1,8 +1,9 @@
 import fc from "fast-check"
-import { slidingLog, slidingWindow } from "sluice"
+import { type Mode, type Policy, slidingLog, slidingWindow } from "sluice"
 import { afterAll, beforeAll, test } from "vitest"
-import type { History, Operation } from "../support/histories.js"
+import { type History, historyUnder, type Operation } from "../support/histories.js"
 import { EPOCH } from "../support/moves.js"
+import { slowPolicies } from "../support/policy-kinds.js"
 import { type Comparison, startComparison } from "./compare.js"
 
 let comparison: Comparison
@@ -24,12 +25,16 @@ const policies = [
 const busy = fc.record({
   // a millisecond or so between grants, now and then most of a window
   gap: fc.oneof(
-    { weight: 30, arbitrary: fc.integer({ min: 0, max: 4_000 }) },
+    { weight: 60, arbitrary: fc.integer({ min: 0, max: 4_000 }) },
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_100_000 }) },
-    { weight: 1, arbitrary: fc.integer({ min: -900_000, max: 0 }) },
+    { weight: 1, arbitrary: fc.integer({ min: -20_000, max: 0 }) },
   ),
   policy: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1),
-  cost: fc.constantFrom(1, 1, 1, 1, 2, 3, 7, 100, 400),
+  cost: fc.oneof(
+    { weight: 40, arbitrary: fc.constant(1) },
+    { weight: 4, arbitrary: fc.integer({ min: 2, max: 7 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 50, max: 400 }) },
+  ),
   call: fc.constantFrom("spend", "spend", "spend", "spend", "spend", "spend", "peek", "giveBack"),
 })
 
@@ -39,9 +44,9 @@ const busyHistory = fc
     let at = EPOCH
     return steps.map(({ gap, policy, cost, call }): Operation => {
       at += gap
-      const parts = [{ key: "{parity:busy}:default", policy: policies[family + policy] as never, cost }]
+      const parts = [{ key: "{parity:busy}:default", policy: policies[family + policy] as Policy, cost }]
       if (call === "giveBack") return { at, call, parts }
-      return { at, call: "ask", ask: { parts, count: 1, mode: call as "spend" | "peek" } }
+      return { at, call: "ask", ask: { parts, count: 1, mode: call as Mode } }
     })
   })
 
@@ -49,9 +54,28 @@ test("logs of hundreds of entries are searched, merged and cleared away as in Ty
   await comparison.compare("long logs", busyHistory, { seed: 3_000, numRuns: 200 })
 })
 
+const clearing = fc.record({
+  entries: fc.integer({ min: 30, max: 150 }),
+  expired: fc.integer({ min: 25, max: 150 }),
+  back: fc.integer({ min: 0, max: 150 }),
+})
+
+/** A grant a millisecond, one after some of them have left the window, and a look from before they had. */
+const clearedHistory = clearing.map(({ entries, expired, back }): History => {
+  const parts = [{ key: "{parity:cleared}:default", policy: policies[0] as Policy, cost: 1 }]
+  const ask = (at: number, mode: Mode): Operation => ({ at, call: "ask", ask: { parts, count: 1, mode } })
+  const later = EPOCH + (WINDOW + Math.min(expired, entries)) * 1_000
+  const grants = Array.from({ length: entries }, (_, i) => ask(EPOCH + i * 1_000, "spend"))
+  return [...grants, ask(later, "spend"), ask(later - back * 1_000, "peek")]
+})
+
+test("as many entries are cleared away at a time as in TypeScript", async () => {
+  await comparison.compare("cleared logs", clearedHistory, { seed: 3_003, numRuns: 200 })
+})
+
 const huge = fc.record({
   gap: fc.constantFrom(WINDOW * 1_000, WINDOW * 1_000, WINDOW * 500, 0),
-  cost: fc.constantFrom(GREATEST, GREATEST, GREATEST - 1, GREATEST / 2, 1),
+  cost: fc.constantFrom(GREATEST, GREATEST / 2, GREATEST / 2 - 1, GREATEST / 4),
   call: fc.constantFrom("spend", "spend", "spend", "spend", "giveBack"),
 })
 
@@ -59,15 +83,21 @@ const wrappingHistory = fc
   .array(huge, { minLength: 900, maxLength: 1_000, size: "max" })
   .map((steps): History => {
     const policy = slidingLog({ limit: GREATEST, window: WINDOW })
+    const key = "{parity:huge}:default"
     let at = EPOCH
     return steps.map(({ gap, cost, call }): Operation => {
+      // one unit of many, and at once: a log given back whole or when it has run out begins anew
+      if (call === "giveBack") return { at, call, parts: [{ key, policy, cost: 1 }] }
       at += gap
-      const parts = [{ key: "{parity:huge}:default", policy, cost }]
-      if (call === "giveBack") return { at, call, parts }
-      return { at, call: "ask", ask: { parts, count: 1, mode: "spend" } }
+      return { at, call: "ask", ask: { parts: [{ key, policy, cost }], count: 1, mode: "spend" } }
     })
   })
 
 test("running totals that pass 2^48 go on as in TypeScript", async () => {
   await comparison.compare("wrapping totals", wrappingHistory, { seed: 3_001, numRuns: 20 })
+})
+
+test("buckets that fill for years are counted as in TypeScript", async () => {
+  const slow = fc.constantFrom(...slowPolicies("tokenBucket continuous")).map((policy) => [policy])
+  await comparison.compare("slow buckets", historyUnder(slow), { seed: 3_002, numRuns: 2_000 })
 })

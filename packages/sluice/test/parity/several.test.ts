@@ -1,6 +1,8 @@
 import fc from "fast-check"
 import type { Redis } from "ioredis"
-import type { Ask } from "sluice"
+import { type Ask, createLimiter, memoryStore, tokenBucket } from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
 import { type History, historyOfSeveral } from "../support/histories.js"
@@ -45,3 +47,20 @@ function batch(history: History, width: number): { at: number; asks: Ask[] }[] {
     return { at: group[0]?.at ?? 0, asks: group.map(({ ask }) => ask) }
   })
 }
+
+test("a clock that starts at zero is told the same, also below it", async () => {
+  const clock = manualClock(0)
+  const steady = tokenBucket({ capacity: 2, refill: 2, every: "1s" })
+  const steps = tokenBucket({ capacity: 4, refill: 2, every: "1s", mode: "interval" })
+  const [client] = comparison.clients as [Redis]
+  const stores = [memoryStore({ clock }), redisStore(ioredis(client), { clock, prefix: "zero" })]
+  const seen = stores.map(async (store) => {
+    const limiter = createLimiter({ policy: steady, store })
+    await limiter.tryAcquire("k")
+    await limiter.tryAcquire("k", { policy: steps })
+    await limiter.refund("k", 3, { policy: steps })
+    return [await limiter.peek("k"), await limiter.peek("k", { policy: steps })]
+  })
+  const [memory, redis] = await Promise.all(seen)
+  expect(redis).toEqual(memory)
+})

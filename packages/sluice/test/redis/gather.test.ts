@@ -137,10 +137,63 @@ describe("asks are gathered into calls", () => {
     expect((await held).remaining).toBe(99)
   })
 
-  test("a clock that fails rejects with its error and sends nothing", async () => {
+  test.each([
+    () => Number.NaN,
+    () => 1n,
+    () => {
+      throw new Error("LOADING")
+    },
+  ])("a clock that fails rejects with its error and sends nothing", async (clock) => {
     const { client: through, calls } = watched()
-    const limiter = createLimiter({ policy, store: redisStore(through, { clock: () => Number.NaN }) })
+    const limiter = createLimiter({ policy, store: redisStore(through, { clock: clock as () => number }) })
     await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "INVALID_OPTION" })
     expect(calls).toEqual([])
   })
+
+  test("a refund and a reset keep their place among the asks", async () => {
+    const limiter = createLimiter({ policy, store: redisStore(ioredis(client), { clock: manualClock() }) })
+    const asks = Array.from({ length: 300 }, () => limiter.tryAcquire("k"))
+    const reset = limiter.reset("k")
+    const after = limiter.tryAcquire("k", { cost: 3 })
+    await Promise.all([...asks, limiter.refund("k", 1), reset])
+    expect((await after).remaining).toBe(97)
+    expect((await limiter.peek("k")).remaining).toBe(98)
+  })
+
+  test("asks of many policies share calls of at most 256 keys", async () => {
+    const { client: through, calls } = watched()
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, policy]))
+    const limiter = createLimiter({ policy: many, store: redisStore(through) })
+    const decisions = await Promise.all(Array.from({ length: 40 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true)
+    expect(Math.max(...calls)).toBe(240)
+  })
+
+  test("an ask of nothing is granted without a call", async () => {
+    const { client: through, calls } = watched()
+    const store = redisStore(through)
+    expect(await store.ask({ parts: [], count: 3, mode: "spend" })).toEqual({ granted: 3, levels: [] })
+    await store.giveBack([])
+    await store.forget([])
+    expect(calls).toEqual([])
+  })
+
+  test.each([Object.create(null), Object.assign(new Error(), { message: undefined }), undefined])(
+    "whatever a client throws, callers hear of it and later asks go on",
+    async (thrown) => {
+      let failing = 6
+      const throwing: RedisClient = {
+        ...ioredis(client),
+        runByHash: (...call) => {
+          if (failing-- > 0) throw thrown
+          return ioredis(client).runByHash(...call)
+        },
+      }
+      const limiter = createLimiter({ policy, store: redisStore(throwing) })
+      for (let i = 0; i < 6; i += 1) {
+        await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
+      }
+      expect((await limiter.tryAcquire("k")).remaining).toBe(99)
+    },
+  )
 })

@@ -26,10 +26,10 @@ async function useEverything(client: Redis): Promise<void> {
   const clock = manualClock()
   const log = slidingLog({ limit: 50, window: 100 })
   const policy = {
+    bucket: tokenBucket({ capacity: 100, refill: 1, every: "1s" }),
     log,
     merged: slidingWindow({ limit: 50, window: "1m" }),
     fixed: fixedWindow({ limit: 100, window: "1m" }),
-    bucket: tokenBucket({ capacity: 100, refill: 1, every: "1s" }),
   }
   const use = async (name: string, store: Store) => {
     const limiter = createLimiter({ name, policy, store })

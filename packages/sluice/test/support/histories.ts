@@ -35,15 +35,22 @@ const intent = fc.record<Intent>({
 const lengths = { minLength: 5, maxLength: 40, size: "max" } as const
 
 /** Histories of one policy of a kind, up to three keys, and now and then a relative of the policy. */
-export function historyOf(kind: Kind, limits: fc.ArrayConstraints = lengths): fc.Arbitrary<History> {
-  return fc
-    .tuple(relativesOf(kind), relativesOf(kind), fc.array(intent, limits))
-    .map(([[own, relative], [another], intents]) =>
-      settle(intents, ({ policy, key, size }) => {
-        const chosen = [own, relative, another][policy] as Policy
-        return [{ key: `{parity:${key}}:default`, policy: chosen, cost: costOf(size, chosen) }]
-      }),
-    )
+export function historyOf(kind: Kind): fc.Arbitrary<History> {
+  const policies = fc.tuple(relativesOf(kind), policyOf(kind))
+  return historyUnder(policies.map(([relatives, another]) => [...relatives, another]))
+}
+
+/** Histories under any of three policies that read the same state, most often the first. */
+export function historyUnder(
+  policies: fc.Arbitrary<readonly Policy[]>,
+  limits: fc.ArrayConstraints = lengths,
+): fc.Arbitrary<History> {
+  return fc.tuple(policies, fc.array(intent, limits)).map(([choice, intents]) =>
+    settle(intents, ({ policy, key, size }) => {
+      const chosen = choice[policy % choice.length] as Policy
+      return [{ key: `{parity:${key}}:default`, policy: chosen, cost: costOf(size, chosen) }]
+    }),
+  )
 }
 
 /** Histories whose asks charge one, two or three policies of any kinds, all or nothing. */
@@ -61,20 +68,21 @@ export function historyOfSeveral(limits: fc.ArrayConstraints = lengths): fc.Arbi
   )
 }
 
-/** Puts a time to each intent by playing it: edges are where the answers before it say they are. */
+/** Puts a time to each intent by playing it: edges are where its own answer and the one before say they are. */
 function settle(intents: readonly Intent[], partsOf: (intent: Intent) => Part[]): History {
   const played = reference()
-  const edges = new Map<number, number[]>()
+  const told = new Map<number, number[]>()
   let at = EPOCH
   return intents.flatMap((intent): Operation[] => {
     const parts = partsOf(intent)
     const [first] = parts as [Part]
-    at = moved(at, intent.move, { policy: first.policy, edges: edges.get(intent.key) ?? [] })
+    const look = { parts, count: 1, mode: "peek" } as const
+    const edges = [...edgesOf(parts, played.ask(look, at), at), ...(told.get(intent.key) ?? [])]
+    at = moved(at, intent.move, { policy: first.policy, edges })
     const operation = operationOf(intent, at, parts)
     const answer = apply(played, operation)
-    if (answer !== undefined) edges.set(intent.key, edgesOf(parts, answer, at))
-    const look: Operation = { at, call: "ask", ask: { parts, count: 1, mode: "peek" } }
-    return operation.call === "giveBack" ? [operation, look] : [operation]
+    if (answer !== undefined) told.set(intent.key, edgesOf(parts, answer, at))
+    return operation.call === "giveBack" ? [operation, { at, call: "ask", ask: look }] : [operation]
   })
 }
 

@@ -9,6 +9,8 @@ export const EPOCH = 1_780_000_000_123_457
 
 /** Later than this, milliseconds with a fraction no longer tell microseconds apart. */
 const LATEST = 4e15
+/** In 1973: room for a clock that is far behind. */
+const EARLIEST = 1e14
 
 /** Where the clock goes before the next operation, told without knowing the policy. */
 export interface Move {
@@ -52,6 +54,7 @@ export interface Aim {
 export function moved(now: number, { to, size, nudge }: Move, { policy, edges }: Aim): number {
   const period = periodOf(policy)
   const ahead = (us: number) => Math.max(now, Math.min(us + nudge, LATEST))
+  const behind = (us: number) => Math.max(now - us + nudge, EARLIEST)
   switch (to) {
     case "here":
       return now
@@ -68,9 +71,10 @@ export function moved(now: number, { to, size, nudge }: Move, { policy, edges }:
     case "away":
       return ahead(now + period * (size < 8 ? size : Math.min(1_000, Math.floor(1e14 / period))))
     case "back":
-      return now - (size < 6 ? size * 417 : Math.floor((period * size) / 6)) + nudge
+      if (size < 5) return behind(size * 417)
+      return behind(size === 5 ? 1_000_000 : Math.floor((period * size) / 6))
     case "farBack":
-      return Math.max(now - Math.min(period * (size + 2), 1e14) - size * 3_600_000_000 + nudge, 1e14)
+      return behind(Math.min(period * (size + 2), 1e14) + size * 3_600_000_000)
   }
 }
 

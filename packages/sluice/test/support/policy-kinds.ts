@@ -70,11 +70,7 @@ export function awkwardPolicies(kind: Kind): Policy[] {
 /** Buckets that fill for years: a double that holds their time has no digits left for parts of a microsecond. */
 export function slowPolicies(kind: Kind): Policy[] {
   if (!isBucket(kind)) return []
-  return [
-    make(kind, 1_009, TEN_YEARS, 13, 1),
-    make(kind, 101, TEN_YEARS, 97, 1),
-    make(kind, 999_983, TEN_YEARS, 999_979, 1),
-  ]
+  return [make(kind, 101, TEN_YEARS, 97, 1), make(kind, 999_983, TEN_YEARS, 999_979, 1)]
 }
 
 const units = fc.oneof(

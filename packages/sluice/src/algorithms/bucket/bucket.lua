@@ -1,5 +1,5 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
--- State: a string, ">I7I5" full reach, then ">I5I5" part parts if there is a part, then ">I7I7" anchor lapsesAt
+-- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there is a part, then ">i7I7" anchor lapsesAt
 -- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
 local bucket = { arity = 8, inString = true }
 algorithms.bucket = bucket
@@ -18,19 +18,19 @@ function bucket.terms(at)
 end
 
 local function unpacked(value)
-  local full, reach = unpack(">I7I5", value)
+  local full, reach = unpack(">i7I5", value)
   local part, parts, anchor, lapsesAt = 0, 1, nil, 0
   local size = #value
   if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-  if size == 26 or size == 36 then anchor, lapsesAt = unpack(">I7I7", value, size - 13) end
+  if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
   return full, reach, part, parts, anchor, lapsesAt
 end
 
 local function keep(terms, view, key, reach, lapsesAt)
   local full = view.at + view.ahead
-  local value = pack(">I7I5", full, reach)
+  local value = pack(">i7I5", full, reach)
   if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-  if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
+  if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
   set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 

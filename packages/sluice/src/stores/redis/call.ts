@@ -1,4 +1,4 @@
-import { countingOf, suffixes, termsOf } from "../../algorithms/index.js"
+import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { Policy } from "../../policy.js"
 import type { Answer, Ask, Mode } from "../../store.js"
 import { scripts } from "./scripts.generated.js"
@@ -10,8 +10,8 @@ export interface Call {
   readonly args: readonly string[]
 }
 
-/** What `ask.lua` is asked: as a store is, or to give back what the parts cost. */
-export type ScriptAsk = Omit<Ask, "mode"> & { readonly mode: Mode | "give" }
+/** What `ask.lua` is asked: as a store is, or to give back what the parts cost, or to forget them. */
+export type ScriptAsk = Omit<Ask, "mode"> & { readonly mode: Mode | "give" | "forget" }
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
 export function encodeAsks(prefix: string, now: string, asks: readonly ScriptAsk[]): Call {
@@ -76,12 +76,6 @@ function partWords(policy: Policy, cost: number): string[] {
   return [algorithm.lua, ...(algorithm.sent as readonly string[]).map((name) => String(terms[name]))]
 }
 
-/** The call that forgets these keys under every algorithm. */
-export function encodeForget(prefix: string, keys: readonly string[]): Call {
-  const all = keys.flatMap((key) => suffixes.map((suffix) => `${prefix}:${key}:${suffix}`))
-  return { script: scripts.forget, keys: all, args: [] }
-}
-
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
   const values: readonly unknown[] = Array.isArray(reply) ? reply : []
@@ -89,7 +83,7 @@ export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answ
   const answers = asks.map(({ parts, mode }) => {
     const granted = integer(values[at++])
     if (granted < 0) return new Error(String(values[at++]))
-    if (mode === "give") return { granted, levels: [] }
+    if (mode === "give" || mode === "forget") return { granted, levels: [] }
     const levels = parts.map(({ policy, cost }) => {
       const end = at + countingOf(policy).algorithm.width(termsOf(policy, cost))
       const level: number[] = []
@@ -98,7 +92,7 @@ export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answ
     })
     return { granted, levels }
   })
-  if (at !== values.length) throw new TypeError(`expected ${at} values from Redis, got ${String(reply)}`)
+  if (at !== values.length) throw new TypeError(`expected ${at} values from Redis, got ${values.length}`)
   return answers
 }
 

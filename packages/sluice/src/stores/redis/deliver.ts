@@ -1,57 +1,59 @@
-import { SluiceError } from "../../errors.js"
-import type { Call } from "./call.js"
+import { SluiceError, shown } from "../../errors.js"
+import type { Answer } from "../../store.js"
+import { type Call, decodeAnswers, type ScriptAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { outcomeOf } from "./outcome.js"
 
-/** Something that somebody waits for a call to do. */
-export interface Errand<T> {
-  /** When it was given, by `performance.now()`. */
+/** An ask whose answer somebody waits for. */
+export interface Waiting {
+  readonly ask: ScriptAsk
+  /** When it was asked, by `performance.now()`. */
   readonly since: number
-  resolve(result: T): void
+  resolve(answer: Answer): void
   reject(error: SluiceError): void
 }
 
-/** How a call is put together for some errands, and what its reply means for each of them. */
-export interface Trip<T, E extends Errand<T>> {
-  encode(errands: readonly E[]): Call
-  decode(errands: readonly E[], reply: unknown): readonly (T | Error)[]
+/** Where calls go, how they are written, and for how many milliseconds one that did not run is tried again. */
+export interface Route {
+  readonly client: RedisClient
+  readonly patience: number
+  encode(asks: readonly ScriptAsk[]): Call
 }
 
-/** Runs errands with one call, and those that certainly did not run with another, while they have patience. */
-export async function deliver<T, E extends Errand<T>>(
-  client: RedisClient,
-  patience: number,
-  trip: Trip<T, E>,
-  errands: readonly E[],
-): Promise<void> {
-  let left = errands
+/** Answers asks with one call, and those that certainly did not run with another, while they have patience. */
+export async function deliver(route: Route, batch: readonly Waiting[]): Promise<void> {
+  let left = batch
   for (let pause = 4; left.length > 0; pause *= 2) {
-    const results = await attempt(client, trip, left)
-    left = left.filter((errand, i) => {
-      const result = results[i] as T | Error
-      if (!(result instanceof Error)) {
-        errand.resolve(result)
+    const answers = await attempt(
+      route,
+      left.map(({ ask }) => ask),
+    )
+    const patienceLeft = ({ since }: Waiting) => route.patience - (performance.now() - since)
+    left = left.filter((waiting, i) => {
+      const answer = answers[i] as Answer | Error
+      if (!(answer instanceof Error)) {
+        waiting.resolve(answer)
         return false
       }
-      const again = outcomeOf(result) === "again" && performance.now() - errand.since < patience
-      if (!again) errand.reject(storeError(result))
+      const again = outcomeOf(answer) === "again" && patienceLeft(waiting) > 0
+      if (!again) waiting.reject(storeError(answer))
       return again
     })
-    if (left.length > 0) await sleep(pause)
+    if (left.length > 0) await sleep(Math.min(pause, Math.max(...left.map(patienceLeft), 1)))
   }
 }
 
-/** What became of each errand; an error that ended the call is every errand's. */
-async function attempt<T, E extends Errand<T>>(
-  client: RedisClient,
-  trip: Trip<T, E>,
-  errands: readonly E[],
-): Promise<readonly (T | Error)[]> {
+/** What became of each ask; an error that ended the call is every ask's. */
+async function attempt(
+  { client, encode }: Route,
+  asks: readonly ScriptAsk[],
+): Promise<readonly (Answer | Error)[]> {
   try {
-    return trip.decode(errands, await evaluate(client, trip.encode(errands)))
+    return decodeAnswers(asks, await evaluate(client, encode(asks)))
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown })
-    return errands.map(() => error)
+    const said = typeof thrown === "string" ? thrown : shown(thrown)
+    const error = thrown instanceof Error ? thrown : new Error(said, { cause: thrown })
+    return asks.map(() => error)
   }
 }
 

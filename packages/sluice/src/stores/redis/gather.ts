@@ -1,11 +1,7 @@
+import { SluiceError } from "../../errors.js"
 import type { Answer } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
-import type { Errand } from "./deliver.js"
-
-/** An ask whose answer somebody waits for. */
-export interface Waiting extends Errand<Answer> {
-  readonly ask: ScriptAsk
-}
+import type { Waiting } from "./deliver.js"
 
 /** Answers all that it is given with one call, and never rejects. */
 export type Deliver = (batch: readonly Waiting[]) => Promise<void>
@@ -15,6 +11,10 @@ const CALLS = 4
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
 
+/** How many keys share a call at the most, unless a single ask has more. */
+const MOST_KEYS = 256
+/** How many asks wait for a call at the most. */
+const MOST_WAITING = 100_000
 /** Milliseconds after which a call without an answer no longer keeps others from leaving. */
 const OVERDUE = 1_000
 
@@ -24,7 +24,7 @@ const OVERDUE = 1_000
  */
 export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const underWay = new Set<{ readonly since: number }>()
-  let queue: Waiting[] = []
+  const queue: Waiting[] = []
   let scheduled = false
 
   const schedule = () => {
@@ -39,24 +39,40 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
     scheduled = false
     let sent = 0
     while (sent < queue.length && underWay.size < CALLS) {
-      const share = Math.min(MOST_ASKS, Math.ceil((queue.length - sent) / (CALLS - underWay.size)))
-      const batch = queue.slice(sent, sent + share)
+      const share = Math.ceil((queue.length - sent) / (CALLS - underWay.size))
+      const batch = queue.slice(sent, endOfCall(queue, sent, share))
       sent += batch.length
       const call = { since: performance.now() }
-      underWay.add(call)
-      deliver(batch).then(() => {
+      const over = () => {
         underWay.delete(call)
         schedule()
-      })
+      }
+      underWay.add(call)
+      deliver(batch).then(over, over)
     }
-    queue = queue.slice(sent)
+    queue.splice(0, sent)
   }
 
   return (ask) =>
     new Promise((resolve, reject) => {
+      if (queue.length >= MOST_WAITING)
+        throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       queue.push({ ask, since: performance.now(), resolve, reject })
       schedule()
     })
+}
+
+/** Where a call ends that begins at `from` and would take `share` asks. */
+function endOfCall(queue: readonly Waiting[], from: number, share: number): number {
+  const most = Math.min(from + Math.min(share, MOST_ASKS), queue.length)
+  let end = from
+  let keys = 0
+  while (end < most) {
+    keys += (queue[end] as Waiting).ask.parts.length
+    if (keys > MOST_KEYS && end > from) break
+    end += 1
+  }
+  return end
 }
 
 function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
@@ -78,7 +94,10 @@ export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answe
     }
     queue = []
     for (const batch of byTag.values()) {
-      for (let i = 0; i < batch.length; i += MOST_ASKS) deliver(batch.slice(i, i + MOST_ASKS))
+      for (let from = 0, end = 0; from < batch.length; from = end) {
+        end = endOfCall(batch, from, MOST_ASKS)
+        deliver(batch.slice(from, end))
+      }
     }
   }
 

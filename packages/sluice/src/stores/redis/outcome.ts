@@ -39,8 +39,9 @@ const unsent: readonly [text: string, outcome: Outcome][] = [
 export function outcomeOf(error: unknown): Outcome {
   if (!(error instanceof Error)) return "unknown"
   if ("code" in error && error.code === "ECONNREFUSED") return "again"
-  const code = error.message.split(" ", 1)[0] as string
+  const message = String(error.message)
+  const code = message.split(" ", 1)[0] as string
   if (Object.hasOwn(replies, code)) return replies[code] as Outcome
-  for (const [text, outcome] of unsent) if (error.message.startsWith(text)) return outcome
+  for (const [text, outcome] of unsent) if (message.startsWith(text)) return outcome
   return "unknown"
 }

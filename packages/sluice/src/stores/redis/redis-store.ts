@@ -1,11 +1,12 @@
+import { oneOfEach } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
-import type { Answer, Store } from "../../store.js"
-import { decodeAnswers, encodeAsks, encodeForget } from "./call.js"
+import type { Store } from "../../store.js"
+import { encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
-import { deliver, type Trip } from "./deliver.js"
-import { gather, gatherByTag, type Waiting } from "./gather.js"
+import { deliver, type Route } from "./deliver.js"
+import { gather, gatherByTag } from "./gather.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -33,32 +34,19 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
-  const asking: Trip<Answer, Waiting> = {
-    encode: (batch) =>
-      encodeAsks(
-        prefix,
-        now(),
-        batch.map(({ ask }) => ask),
-      ),
-    decode: (batch, reply) =>
-      decodeAnswers(
-        batch.map(({ ask }) => ask),
-        reply,
-      ),
-  }
-  const ask = (client.clustered === true ? gatherByTag : gather)((batch) =>
-    deliver(client, patience, asking, batch),
-  )
+  const route: Route = { client, patience, encode: (asks) => encodeAsks(prefix, now(), asks) }
+  const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
   return {
-    ask,
-    async giveBack(parts) {
-      await ask({ parts, count: 1, mode: "give" })
+    async ask(ask) {
+      return ask.parts.length === 0 ? { granted: ask.count, levels: [] } : send(ask)
     },
-    forget: (keys) =>
-      new Promise<void>((resolve, reject) => {
-        const forgetting = { encode: () => encodeForget(prefix, keys), decode: () => [undefined] }
-        deliver(client, patience, forgetting, [{ since: performance.now(), resolve, reject }])
-      }),
+    async giveBack(parts) {
+      if (parts.length > 0) await send({ parts, count: 1, mode: "give" })
+    },
+    async forget(keys) {
+      const parts = keys.flatMap((key) => oneOfEach.map((policy) => ({ key, policy, cost: 1 })))
+      if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
+    },
   }
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "b9db69cb63dead6f188b7ca86c93a6cd65aa876a",
+    sha: "a70a8611baba212f5b2cca3d3f248e0e828f8a1c",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -51,18 +51,18 @@ life = ARGV[at + 7] + 0,
 }
 end
 local function unpacked(value)
-local full, reach = unpack(">I7I5", value)
+local full, reach = unpack(">i7I5", value)
 local part, parts, anchor, lapsesAt = 0, 1, nil, 0
 local size = #value
 if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-if size == 26 or size == 36 then anchor, lapsesAt = unpack(">I7I7", value, size - 13) end
+if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
 return full, reach, part, parts, anchor, lapsesAt
 end
 local function keep(terms, view, key, reach, lapsesAt)
 local full = view.at + view.ahead
-local value = pack(">I7I5", full, reach)
+local value = pack(">i7I5", full, reach)
 if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
+if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
 set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 local function rescaled(part, from, to)
@@ -402,6 +402,11 @@ local views = readParts(plan, used)
 reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
+local function forget(plan, used)
+for part = 1, #plan do del(KEYS[used + part]) end
+reply[#reply + 1] = 0
+end
+local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
 local used = 0
 while used < #KEYS do
 local plan = plans[1]
@@ -410,7 +415,7 @@ plan = plans[ARGV[at] + 0]
 at = at + 1
 end
 local told = #reply
-local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+local done, wrong = pcall(modes[plan.mode], plan, used)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = -1
@@ -421,7 +426,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "54b9a17f381092eb8e3a986194d7f80a0fb591f1",
+    sha: "88d4f05a9e89567d91be3db42037fbf8d0616024",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -471,18 +476,18 @@ life = ARGV[at + 7] + 0,
 }
 end
 local function unpacked(value)
-local full, reach = unpack(">I7I5", value)
+local full, reach = unpack(">i7I5", value)
 local part, parts, anchor, lapsesAt = 0, 1, nil, 0
 local size = #value
 if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-if size == 26 or size == 36 then anchor, lapsesAt = unpack(">I7I7", value, size - 13) end
+if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
 return full, reach, part, parts, anchor, lapsesAt
 end
 local function keep(terms, view, key, reach, lapsesAt)
 local full = view.at + view.ahead
-local value = pack(">I7I5", full, reach)
+local value = pack(">i7I5", full, reach)
 if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-if view.anchor then value = value .. pack(">I7I7", view.anchor, lapsesAt) end
+if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
 set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
 end
 local function rescaled(part, from, to)
@@ -630,6 +635,11 @@ local views = readParts(plan, used)
 reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
+local function forget(plan, used)
+for part = 1, #plan do del(KEYS[used + part]) end
+reply[#reply + 1] = 0
+end
+local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
 local used = 0
 while used < #KEYS do
 local plan = plans[1]
@@ -638,7 +648,7 @@ plan = plans[ARGV[at] + 0]
 at = at + 1
 end
 local told = #reply
-local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+local done, wrong = pcall(modes[plan.mode], plan, used)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = -1
@@ -649,7 +659,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "fadcf37857d972438f681f0f10f8e6cd4d76181f",
+    sha: "a9f7b3a612f495f23727d227cc59b91cc9d4c010",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -776,6 +786,11 @@ local views = readParts(plan, used)
 reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
+local function forget(plan, used)
+for part = 1, #plan do del(KEYS[used + part]) end
+reply[#reply + 1] = 0
+end
+local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
 local used = 0
 while used < #KEYS do
 local plan = plans[1]
@@ -784,7 +799,7 @@ plan = plans[ARGV[at] + 0]
 at = at + 1
 end
 local told = #reply
-local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+local done, wrong = pcall(modes[plan.mode], plan, used)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = -1
@@ -795,7 +810,7 @@ end
 return reply`,
   },
   log: {
-    sha: "8cb33e7db68a72edefecd8da2425e4b445952038",
+    sha: "9c9a396dcb709861dd5e78894af378df48a0d1a1",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -1012,6 +1027,11 @@ local views = readParts(plan, used)
 reply[#reply + 1] = 0
 for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
+local function forget(plan, used)
+for part = 1, #plan do del(KEYS[used + part]) end
+reply[#reply + 1] = 0
+end
+local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
 local used = 0
 while used < #KEYS do
 local plan = plans[1]
@@ -1020,7 +1040,7 @@ plan = plans[ARGV[at] + 0]
 at = at + 1
 end
 local told = #reply
-local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+local done, wrong = pcall(modes[plan.mode], plan, used)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = -1
@@ -1029,9 +1049,5 @@ end
 used = used + #plan
 end
 return reply`,
-  },
-  forget: {
-    sha: "9e04c374fd15234730f2b5c3673d5a92bde5b11f",
-    source: `return redis.call("DEL", unpack(KEYS))`,
   },
 } as const

@@ -2,9 +2,9 @@
 -- KEYS     for each ask, one key per part of its plan, in order
 -- ARGV     [1] now (see clock.lua), [2] the number of plans, then the plans, then the plan number of each ask if
 --          there are several plans
---          a plan is the number of its parts, its count and its mode (spend, peek or give), then for each part
---          the name of an algorithm and its terms
--- Returns  flat integers: for each ask how many were granted, and the level of each part unless it gives; for one
+--          a plan is the number of its parts, its count and its mode (spend, peek, give or forget), then for each
+--          part the name of an algorithm and its terms
+-- Returns  flat integers: for each ask how many were granted, and the level of each part if it spends or peeks; for one
 --          that failed, -1 and what was wrong, while the others go on
 local at = 3
 local function readPlan()
@@ -53,6 +53,12 @@ local function giveBack(plan, used)
   for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
 end
 
+local function forget(plan, used)
+  for part = 1, #plan do del(KEYS[used + part]) end
+  reply[#reply + 1] = 0
+end
+
+local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
 local used = 0
 while used < #KEYS do
   local plan = plans[1]
@@ -61,7 +67,7 @@ while used < #KEYS do
     at = at + 1
   end
   local told = #reply
-  local done, wrong = pcall(plan.mode == "give" and giveBack or spendOrPeek, plan, used)
+  local done, wrong = pcall(modes[plan.mode], plan, used)
   if not done then
     for extra = #reply, told + 1, -1 do reply[extra] = nil end
     reply[told + 1] = -1
