@@ -169,6 +169,17 @@ describe("asks are gathered into calls", () => {
     expect(Math.max(...calls)).toBe(240)
   })
 
+  test("no more than 100,000 asks wait, the next is refused at once", async () => {
+    const silent: RedisClient = { ...ioredis(client), runByHash: () => new Promise(() => {}) }
+    const store = redisStore(silent)
+    const ask = () => store.ask({ parts: [{ key: "{n:k}:p", policy, cost: 1 }], count: 1, mode: "spend" })
+    // four calls leave with 64 asks each, the rest waits
+    for (let i = 0; i < 4 * 64; i += 1) ask()
+    await new Promise((resolve) => setImmediate(resolve))
+    for (let i = 0; i < 100_000; i += 1) ask()
+    await expect(ask()).rejects.toMatchObject({ code: "STORE_REFUSED" })
+  })
+
   test("an ask of nothing is granted without a call", async () => {
     const { client: through, calls } = watched()
     const store = redisStore(through)

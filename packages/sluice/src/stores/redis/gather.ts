@@ -10,7 +10,6 @@ export type Deliver = (batch: readonly Waiting[]) => Promise<void>
 const CALLS = 4
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
-
 /** How many keys share a call at the most, unless a single ask has more. */
 const MOST_KEYS = 256
 /** How many asks wait for a call at the most. */
@@ -55,8 +54,9 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
 
   return (ask) =>
     new Promise((resolve, reject) => {
-      if (queue.length >= MOST_WAITING)
+      if (queue.length >= MOST_WAITING) {
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
+      }
       queue.push({ ask, since: performance.now(), resolve, reject })
       schedule()
     })
