@@ -82,7 +82,7 @@ describe("a master with a replica and a sentinel", () => {
     client.destroy()
   })
 
-  test.each([0, 50])(
+  test.each([0, 50, 1_100])(
     "a replica is read-only: the call is not executed, tried for %d ms",
     async (retryFor) => {
       const client = new Redis(servers[1]?.port as number)
