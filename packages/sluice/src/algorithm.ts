@@ -31,24 +31,32 @@ export interface State {
 export interface Algorithm<Terms, S extends State, View> {
   /** The name of its twin in Lua. */
   readonly lua: string
-  /** The names of the terms its twin reads, in the order they are sent. */
-  readonly sent: readonly (keyof Terms & string)[]
-  /** How many integers `tell` gives. */
-  width(terms: Terms): number
   /** The numbers a step needs, derived once from a policy and a cost. */
   terms(policy: Policy, cost: number): Terms
+  /** The terms its twin reads. */
+  sent(terms: Terms): Readonly<Record<string, number>>
   /** The state as it stands at `now`. */
   read(terms: Terms, state: S | undefined, now: number): View
   /** How many of `count` asks of this cost fit. */
   room(terms: Terms, view: View, count: number): number
   /** Spends `granted` times the cost; the next state. */
   take(terms: Terms, view: View, granted: number): S
-  /** Gives the cost back, as far as it is spent; the next state, if any is left. */
-  give(terms: Terms, view: View): S | undefined
+  /** Whether this much, spent at `at`, is certain to count still. */
+  counts(terms: Terms, view: View, at: number): boolean
+  /** Gives the cost back, as far as it is spent; the next state, if any is left. A debit that counts, or a gift. */
+  give(terms: Terms, view: View, gift: boolean): S | undefined
   /** The state to put in place of one that lies further ahead than the clock can explain, if this is one. */
   mend(terms: Terms, view: View): S | undefined
-  /** The level of the view, `granted` saying whether the ask passed. */
-  tell(terms: Terms, view: View, granted: boolean): Level
+  /** The level of the view; `short` says that not all that was asked for has been granted. */
+  tell(terms: Terms, view: View, short: boolean): Level
+  /** How many integers `tell` gives. */
+  width(terms: Terms, short: boolean): number
   /** What a level means. */
   explain(terms: Terms, level: Level): Explanation
+  /** The level of a grant after which as much was granted `times` more in the same step. */
+  before(terms: Terms, level: Level, times: number): Level
+  /** The level that a denial has come to `us` later, if nothing else was spent or given back. */
+  later(terms: Terms, level: Level, us: number): Level
+  /** How long what was spent now counts in full, at least: a lease of it ends no later. */
+  holds(terms: Terms, level: Level): number
 }

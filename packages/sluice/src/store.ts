@@ -25,6 +25,8 @@ export interface Answer {
   readonly granted: number
   /** One level per part, for the part's algorithm to explain. */
   readonly levels: readonly Level[]
+  /** The microsecond of the store's clock at which it was decided: the moment that a give-back of it names. */
+  readonly at: number
 }
 
 /**
@@ -33,8 +35,11 @@ export interface Answer {
  */
 export interface Store {
   ask(ask: Ask): Answer | Promise<Answer>
-  /** Gives the cost of each part back, as far as it is spent. */
-  giveBack(parts: readonly Part[]): void | Promise<void>
+  /**
+   * Gives the cost of each part back, as far as it is spent: a gift. With `at`, the moment of the debit that it was,
+   * only what of that debit is certain to count still.
+   */
+  giveBack(parts: readonly Part[], at?: number): void | Promise<void>
   /** Forgets these keys, under every algorithm. */
   forget(keys: readonly string[]): void | Promise<void>
 }

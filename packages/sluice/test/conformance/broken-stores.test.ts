@@ -78,6 +78,7 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
         return {
           granted: Math.min(...answers.map(({ granted }) => granted)),
           levels: answers.flatMap(({ levels }) => levels),
+          at: answers[0]?.at ?? 0,
         }
       },
     })),

@@ -45,7 +45,7 @@ export async function startComparison(): Promise<Comparison> {
     for (const [step, operation] of history.entries()) {
       now = operation.at
       const expected = apply(twin, operation)
-      if (operation.call === "giveBack") await store.giveBack(operation.parts)
+      if (operation.call === "giveBack") await store.giveBack(operation.parts, operation.debitedAt)
       if (operation.call === "forget") await store.forget(operation.keys)
       if (operation.call !== "ask" || expected === undefined) continue
       const received = await store.ask(operation.ask)

@@ -45,7 +45,7 @@ const busyHistory = fc
     return steps.map(({ gap, policy, cost, call }): Operation => {
       at += gap
       const parts = [{ key: "{parity:busy}:default", policy: policies[family + policy] as Policy, cost }]
-      if (call === "giveBack") return { at, call, parts }
+      if (call === "giveBack") return { at, call, parts, debitedAt: undefined }
       return { at, call: "ask", ask: { parts, count: 1, mode: call as Mode } }
     })
   })
@@ -87,7 +87,7 @@ const wrappingHistory = fc
     let at = EPOCH
     return steps.map(({ gap, cost, call }): Operation => {
       // one unit of many, and at once: a log given back whole or when it has run out begins anew
-      if (call === "giveBack") return { at, call, parts: [{ key, policy, cost: 1 }] }
+      if (call === "giveBack") return { at, call, parts: [{ key, policy, cost: 1 }], debitedAt: undefined }
       at += gap
       return { at, call: "ask", ask: { parts: [{ key, policy, cost }], count: 1, mode: "spend" } }
     })

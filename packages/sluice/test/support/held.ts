@@ -11,11 +11,11 @@ export function held<Terms, S extends State, View>(algorithm: Algorithm<Terms, S
       const granted = algorithm.room(terms, view, count)
       if (granted > 0) state = algorithm.take(terms, view, granted)
       else state = algorithm.mend(terms, view) ?? state
-      return { granted, ...algorithm.explain(terms, algorithm.tell(terms, view, granted > 0)) }
+      return { granted, ...algorithm.explain(terms, algorithm.tell(terms, view, granted < count)) }
     },
     give(at: number, units: number) {
       const terms = algorithm.terms(policy, units)
-      state = algorithm.give(terms, algorithm.read(terms, state, at))
+      state = algorithm.give(terms, algorithm.read(terms, state, at), true)
     },
     state: () => state,
   }

@@ -7,14 +7,19 @@ import { type Reference, reference } from "./reference.js"
 /** One call of a store at one microsecond of its clock. */
 export type Operation =
   | { readonly at: number; readonly call: "ask"; readonly ask: Ask }
-  | { readonly at: number; readonly call: "giveBack"; readonly parts: readonly Part[] }
+  | {
+      readonly at: number
+      readonly call: "giveBack"
+      readonly parts: readonly Part[]
+      readonly debitedAt: number | undefined
+    }
   | { readonly at: number; readonly call: "forget"; readonly keys: readonly string[] }
 
 export type History = readonly Operation[]
 
 /** An operation before it is known what the ones before it did. */
 interface Intent {
-  readonly call: "spend" | "peek" | "giveBack" | "forget"
+  readonly call: "spend" | "peek" | "giveBack" | "undo" | "forget"
   readonly move: Move
   /** Which of the policies, and which of the keys: any number. */
   readonly policy: number
@@ -24,7 +29,7 @@ interface Intent {
 }
 
 const intent = fc.record<Intent>({
-  call: fc.constantFrom(...words({ spend: 13, peek: 3, giveBack: 3, forget: 1 })),
+  call: fc.constantFrom(...words({ spend: 13, peek: 3, giveBack: 2, undo: 3, forget: 1 })),
   move: anywhere,
   policy: fc.constantFrom(0, 0, 0, 1, 2),
   key: fc.constantFrom(0, 0, 1, 2),
@@ -72,6 +77,7 @@ export function historyOfSeveral(limits: fc.ArrayConstraints = lengths): fc.Arbi
 function settle(intents: readonly Intent[], partsOf: (intent: Intent) => Part[]): History {
   const played = reference()
   const told = new Map<number, number[]>()
+  const debits = new Map<string, number[]>()
   let at = EPOCH
   return intents.flatMap((intent): Operation[] => {
     const parts = partsOf(intent)
@@ -79,15 +85,24 @@ function settle(intents: readonly Intent[], partsOf: (intent: Intent) => Part[])
     const look = { parts, count: 1, mode: "peek" } as const
     const edges = [...edgesOf(parts, played.ask(look, at), at), ...(told.get(intent.key) ?? [])]
     at = moved(at, intent.move, { policy: first.policy, edges })
-    const operation = operationOf(intent, at, parts)
+    const debited = debits.get(first.key) ?? []
+    const operation = operationOf(intent, at, parts, debited.at(-intent.count))
     const answer = apply(played, operation)
+    if (intent.call === "spend" && answer?.granted) debits.set(first.key, [...debited, at])
     if (answer !== undefined) told.set(intent.key, edgesOf(parts, answer, at))
     return operation.call === "giveBack" ? [operation, { at, call: "ask", ask: look }] : [operation]
   })
 }
 
-function operationOf({ call, count }: Intent, at: number, parts: readonly Part[]): Operation {
-  if (call === "giveBack") return { at, call, parts }
+/** The operation of an intent; what it undoes, if it does, was spent at `debitedAt`. */
+function operationOf(
+  { call, count }: Intent,
+  at: number,
+  parts: readonly Part[],
+  debitedAt: number | undefined,
+): Operation {
+  if (call === "giveBack") return { at, call, parts, debitedAt: undefined }
+  if (call === "undo") return { at, call: "giveBack", parts, debitedAt }
   if (call === "forget") return { at, call, keys: parts.map(({ key }) => key) }
   return { at, call: "ask", ask: { parts, count, mode: call } }
 }
@@ -95,7 +110,7 @@ function operationOf({ call, count }: Intent, at: number, parts: readonly Part[]
 /** Plays one operation on the reference; the answer, if it asks. */
 export function apply(played: Reference, operation: Operation): Answer | undefined {
   if (operation.call === "ask") return played.ask(operation.ask, operation.at)
-  if (operation.call === "giveBack") played.giveBack(operation.parts, operation.at)
+  if (operation.call === "giveBack") played.giveBack(operation.parts, operation.at, operation.debitedAt)
   else played.forget(operation.keys)
   return undefined
 }

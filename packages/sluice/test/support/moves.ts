@@ -90,7 +90,7 @@ export function edgesOf(parts: readonly Part[], { levels }: Answer, now: number)
   return parts.flatMap(({ policy, cost }, i) => {
     const level = levels[i] as readonly number[]
     if (policy.algorithm === "fixedWindow") return [now + (level[1] as number)]
-    if ("window" in policy) return [now + (level[1] as number), now + (level[2] as number)]
+    if ("window" in policy) return [now + (level[1] as number), now + (level[2] ?? 0)]
     const { span, cost: costSpan, step } = termsOf(policy, cost) as BucketTerms
     const [ahead, , late = 0] = level as [number, number?, number?]
     const reached = (us: number) => now - late + (step > 0 ? Math.ceil(us / step) * step : us)

@@ -5,7 +5,7 @@ import { type AnyAlgorithm, countingOf, suffixes } from "../../src/algorithms/in
 /** The TypeScript steps over a plain map that forgets nothing, at whatever time it is told. */
 export interface Reference {
   ask(ask: Ask, now: number): Answer
-  giveBack(parts: readonly Part[], now: number): void
+  giveBack(parts: readonly Part[], now: number, at?: number): void
   forget(keys: readonly string[]): void
 }
 
@@ -40,15 +40,16 @@ export function reference(
           const mended = algorithm.mend(terms, view)
           if (mended !== undefined) keep(place, mended)
         }
-        return algorithm.tell(terms, view, granted > 0)
+        return algorithm.tell(terms, view, granted < count)
       })
-      return { granted, levels }
+      return { granted, levels, at: now }
     },
 
-    giveBack(parts, now) {
+    giveBack(parts, now, at) {
       for (const part of parts) {
         const { algorithm, place, terms, view } = read(part, now)
-        keep(place, algorithm.give(terms, view))
+        if (at !== undefined && !algorithm.counts(terms, view, at)) continue
+        keep(place, algorithm.give(terms, view, at === undefined))
       }
     },
 

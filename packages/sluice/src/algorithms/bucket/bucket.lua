@@ -1,58 +1,35 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there is a part, then ">i7I7" anchor lapsesAt
 -- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
-local bucket = { arity = 8, inString = true }
+-- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1.
+local bucket = { inString = true }
 algorithms.bucket = bucket
 
-function bucket.terms(at)
-  return {
-    parts = ARGV[at] + 0,
-    span = ARGV[at + 1] + 0,
-    spanPart = ARGV[at + 2] + 0,
-    cost = ARGV[at + 3] + 0,
-    costPart = ARGV[at + 4] + 0,
-    reach = ARGV[at + 5] + 0,
-    step = ARGV[at + 6] + 0,
-    life = ARGV[at + 7] + 0,
-  }
-end
-
-local function unpacked(value)
-  local full, reach = unpack(">i7I5", value)
-  local part, parts, anchor, lapsesAt = 0, 1, nil, 0
-  local size = #value
-  if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-  if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
-  return full, reach, part, parts, anchor, lapsesAt
-end
-
-local function keep(terms, view, key, reach, lapsesAt)
-  local full = view.at + view.ahead
-  local value = pack(">i7I5", full, reach)
-  if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-  if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
-  set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
-end
-
--- As many pieces of another size as hold this part, rounded up: what was spent stays spent.
-local function rescaled(part, from, to)
-  if part == 0 or from == to then return part end
-  local product = part * to
-  return product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
-end
-
-function bucket.read(terms, key)
+local function read(terms, key)
   local step = terms.step
+  local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
   local value = get(key)
-  if not value then
-    local anchor = step > 0 and now or nil
-    return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
-  end
-  local full, reach, part, parts, anchor, lapsesAt = unpacked(value)
-  part = rescaled(part, parts, terms.parts)
-  if part == terms.parts then
-    full = full + 1
-    part = 0
+  if value then
+    full, reach = unpack(">i7I5", value)
+    expiresAt = full + 1
+    local size = #value
+    if size == 26 or size == 36 then
+      anchor, lapsesAt = unpack(">i7I7", value, size - 13)
+      expiresAt = max(expiresAt, lapsesAt)
+    end
+    if size == 22 or size == 36 then
+      local from, to = 1, terms.parts or 1
+      part, from = unpack(">I5I5", value, 13)
+      if from ~= to then
+        -- as many pieces of another size as hold this part, rounded up: what was spent stays spent
+        local product = part * to
+        part = product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
+      end
+      if part == to then
+        full = full + 1
+        part = 0
+      end
+    end
   end
   -- further ahead than spending leads: the clock went back; all of it counts as spent now
   local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
@@ -63,7 +40,7 @@ function bucket.read(terms, key)
     lapsesAt = 0
   end
   local at = now
-  if step > 0 then
+  if step then
     -- what was spent before steps were counted comes back at a step
     anchor = anchor or full
     at = anchor + floor((now - anchor) / step) * step
@@ -71,21 +48,30 @@ function bucket.read(terms, key)
   local spent = full > at or (full == at and part > 0)
   if not spent and now >= lapsesAt then
     at = now
-    anchor = step > 0 and now or nil
+    anchor = step and now
   end
   if not spent then
     full = at
     part = 0
   end
-  return {
-    at = at, ahead = full - at, part = part, reach = reach, anchor = anchor, lapsesAt = lapsesAt, jumped = jumped,
-  }
+  return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
 end
 
-function bucket.room(terms, view, count)
-  local parts, cost, costPart = terms.parts, terms.cost, terms.costPart
-  local whole = terms.span - view.ahead
-  local rest = terms.spanPart - view.part
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+  local value = pack(">i7I5", full, reach)
+  local expiresAt = full + 1
+  if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+  if anchor then
+    value = value .. pack(">i7I7", anchor, lapsesAt)
+    expiresAt = max(expiresAt, lapsesAt)
+  end
+  set(key, value, expiresAt, before)
+end
+
+local function room(terms, ahead, part, count)
+  local parts, cost, costPart = terms.parts or 1, terms.cost, terms.costPart or 0
+  local whole = terms.span - ahead
+  local rest = (terms.spanPart or 0) - part
   if rest < 0 then
     whole = whole - 1
     rest = rest + parts
@@ -106,43 +92,54 @@ function bucket.room(terms, view, count)
   return k
 end
 
-function bucket.take(terms, view, granted, key)
-  local parts = terms.parts
-  local pieces = granted * terms.costPart
-  local carry = floor(pieces / parts)
-  view.ahead = view.ahead + granted * terms.cost + carry
-  view.part = view.part + pieces - carry * parts
-  if view.part >= parts then
-    view.part = view.part - parts
-    view.ahead = view.ahead + 1
+function bucket.step(terms, key, count, granted, spend, reply)
+  local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+  granted = granted or room(terms, ahead, part, count)
+  if not reply then return granted end
+
+  if spend and granted > 0 then
+    ahead = ahead + granted * terms.cost
+    local parts = terms.parts
+    if parts then
+      local pieces = granted * terms.costPart
+      local carry = floor(pieces / parts)
+      ahead = ahead + carry
+      part = part + pieces - carry * parts
+      if part >= parts then
+        part = part - parts
+        ahead = ahead + 1
+      end
+    end
+    lapsesAt = max(lapsesAt, now + (terms.life or 0))
+    keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+  elseif spend and jumped then
+    keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
   end
-  keep(terms, view, key, terms.reach, max(view.lapsesAt, now + terms.life))
+
+  reply[#reply + 1] = ahead
+  if terms.parts or terms.step then reply[#reply + 1] = part end
+  if terms.step then reply[#reply + 1] = now - at end
+  return granted
 end
 
-function bucket.give(terms, view, key)
-  view.ahead = view.ahead - terms.cost
-  view.part = view.part - terms.costPart
-  if view.part < 0 then
-    view.part = view.part + terms.parts
-    view.ahead = view.ahead - 1
+function bucket.give(terms, key, debitedAt)
+  -- a bucket that has had the time to refill a debit may have been full since
+  if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+  local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+  ahead = ahead - terms.cost
+  part = part - (terms.costPart or 0)
+  if part < 0 then
+    part = part + terms.parts
+    ahead = ahead - 1
   end
-  if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
-    view.ahead = 0
-    view.part = 0
-    if view.lapsesAt <= now then
-      del(key)
+  if ahead < 0 or (ahead == 0 and part == 0) then
+    ahead = 0
+    part = 0
+    if lapsesAt <= now then
+      call("DEL", key)
+      strings[key] = nil
       return
     end
   end
-  keep(terms, view, key, view.reach, view.lapsesAt)
-end
-
-function bucket.mend(terms, view, key)
-  if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
-end
-
-function bucket.tell(terms, view, _, reply)
-  reply[#reply + 1] = view.ahead
-  if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
-  if terms.step > 0 then reply[#reply + 1] = now - view.at end
+  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end

@@ -61,8 +61,6 @@ export interface BucketView {
 
 export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   lua: "bucket",
-  sent: ["parts", "span", "spanPart", "cost", "costPart", "reach", "step", "life"],
-  width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
 
   terms(policy, units) {
     const { capacity, amount, every, stepwise } = flow(policy)
@@ -88,11 +86,22 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     }
   },
 
+  sent({ parts, span, spanPart, cost, costPart, reach, step, life }) {
+    return {
+      span,
+      cost,
+      reach,
+      ...(parts > 1 && { parts, spanPart, costPart }),
+      ...(step > 0 && { step, life }),
+    }
+  },
+
   read(terms, state, now) {
     const { step } = terms
     if (state === undefined) {
       const anchor = step > 0 ? now : undefined
-      return { now, at: now, ahead: 0, part: 0, reach: terms.reach, anchor, lapsesAt: 0, jumped: false }
+      const { reach } = terms
+      return { now, at: now, ahead: 0, part: 0, reach, anchor, lapsesAt: 0, jumped: false }
     }
     const { reach } = state
     let { full, anchor, lapsesAt } = state
@@ -165,6 +174,9 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     return kept(terms, view, terms.reach, lapsesAt)
   },
 
+  // a bucket that has had the time to refill a debit may have been full since
+  counts: (terms, view, at) => view.now - at < terms.cost,
+
   give(terms, view) {
     view.ahead -= terms.cost
     view.part -= terms.costPart
@@ -183,6 +195,8 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   mend(terms, view) {
     return view.jumped ? kept(terms, view, view.reach, view.lapsesAt) : undefined
   },
+
+  width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
 
   tell({ parts, step }, view) {
     if (step > 0) return [view.ahead, view.part, view.now - view.at]
@@ -203,6 +217,24 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
       resetAfter: wholeMilliseconds(atStep(ahead + (part > 0 ? 1 : 0))),
     }
   },
+
+  before(terms, level, times) {
+    const { parts, cost, costPart } = terms
+    const [ahead, part = 0, ...late] = level as [number, number, ...number[]]
+    const pieces = times * costPart
+    const carry = Math.floor(pieces / parts)
+    const earlier = split(ahead - times * cost - carry, part - (pieces - carry * parts), parts)
+    return level.length === 1 ? [earlier.whole] : [earlier.whole, earlier.part, ...late]
+  },
+
+  later({ step }, level, us) {
+    const [ahead, part, late = 0] = level as [number, number, number?]
+    if (step === 0) return ahead > us ? [ahead - us, ...level.slice(1)] : level.map(() => 0)
+    const steps = Math.floor((late + us) / step) * step
+    return ahead > steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
+  },
+
+  holds: () => Number.POSITIVE_INFINITY,
 }
 
 function kept(terms: BucketTerms, view: BucketView, reach: number, lapsesAt: number): BucketState {

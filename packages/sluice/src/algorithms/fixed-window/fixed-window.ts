@@ -35,8 +35,6 @@ export interface FixedWindowView {
 
 export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWindowView> = {
   lua: "fixedWindow",
-  sent: ["limit", "window", "aligned", "cost"],
-  width: () => 2,
 
   terms(policy, cost) {
     if (policy.algorithm !== "fixedWindow") throw new TypeError(`${policy.algorithm} is no fixed window`)
@@ -49,6 +47,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
       cost: Math.min(cost, limit + 1),
     }
   },
+
+  sent: ({ limit, window, aligned, cost }) => ({ limit, window, aligned, cost }),
 
   read(_terms, state, now) {
     if (state === undefined || state.stop <= now) {
@@ -75,6 +75,9 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
     return kept(view)
   },
 
+  // a debit of an earlier window is gone with it
+  counts: (_terms, view, at) => at >= view.start,
+
   give(terms, view) {
     view.used = Math.max(view.used - terms.cost, 0)
     return view.used === 0 ? undefined : kept(view)
@@ -83,6 +86,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   mend(_terms, view) {
     return view.jumped ? kept(view) : undefined
   },
+
+  width: () => 2,
 
   tell(_terms, view) {
     return [view.used, view.stop - view.now]
@@ -99,6 +104,13 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
   },
+
+  before: ({ cost }, [used, left], times) => [(used as number) - times * cost, left as number],
+
+  later: (_terms, [used, left], us) =>
+    (left as number) > us ? [used as number, (left as number) - us] : [0, 0],
+
+  holds: (_terms, [, left]) => left as number,
 }
 
 function kept({ start, stop, used, reach }: FixedWindowView): FixedWindowState {

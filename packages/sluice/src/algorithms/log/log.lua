@@ -1,21 +1,22 @@
 -- Sliding log and sliding window; log.ts beside this file is its twin and says what the names mean.
 -- State: a list of entries, each ">I7I6I6" at sum till, the base at index 0.
-local log = { arity = 4 }
+local log = {}
 algorithms.log = log
-
-function log.terms(at)
-  return {
-    limit = ARGV[at] + 0,
-    window = ARGV[at + 1] + 0,
-    merge = ARGV[at + 2] + 0,
-    cost = ARGV[at + 3] + 0,
-  }
-end
 
 local WRAP = 281474976710656
 local PRUNE = 32
 local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
 local BASE = packed(0, 0, 0)
+
+-- Sets when a log that matters until expiresAt, and did until before, is dropped; see clock.lua.
+local function expire(key, expiresAt, before)
+  local stretch = ceil(expiresAt / STRETCH)
+  if callersNow then
+    call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+  elseif stretch ~= ceil(before / STRETCH) then
+    call("PEXPIREAT", key, format("%d", stretch * 900))
+  end
+end
 
 local function entry(index, value)
   local at, sum, till = unpack(">I7I6I6", value)
@@ -52,38 +53,27 @@ local function around(key, head, newest, value, target)
   return entryAt(key, found.index - 1), found
 end
 
-function log.read(terms, key)
+local function read(terms, key)
   local head = call("LRANGE", key, 0, 2)
-  if #head == 0 then return { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 } end
+  if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
   local newest = entryAt(key, -1)
   local last, sum, till = newest.at, newest.sum, newest.till
   local reach = till * 1000 - last
   -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
-  local jumped = last - now > max(reach, GRACE)
-  local before, first
-  if jumped then
-    before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
-  else
-    before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
-  end
-  local base = before.sum
-  local total = units(sum, base)
-  if not jumped then
+  if last - now > max(reach, GRACE) then
+    local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
+    local total = units(sum, before.sum)
+    local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
     return {
-      head = head, first = before.index + 1, firstEntry = first, base = base, total = total,
-      last = last, sum = sum, till = till,
+      head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
+      till = mended.till, jumped = true,
     }
   end
-  till = ceil((now + reach) / 1000)
+  local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
   return {
-    head = head, first = 1, firstEntry = { index = 1, at = now, sum = total, till = till }, base = 0, total = total,
-    last = now, sum = total, till = till, jumped = true,
+    head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
+    last = last, sum = sum, till = till, expiresAt = till * 1000,
   }
-end
-
-function log.room(terms, view, count)
-  local room = floor((terms.limit - view.total) / terms.cost)
-  return min(count, max(room, 0))
 end
 
 -- Clears away entries that count neither here nor under the policy they were granted under.
@@ -93,11 +83,21 @@ local function prune(key, view)
   local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
   local gone = 0
   while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
-  if gone > 0 then call("LPOP", key, gone) end
+  if gone == 0 then return end
+  call("LPOP", key, gone)
+  view.first = view.first - gone
+  if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
 
-function log.take(terms, view, granted, key)
-  log.mend(terms, view, key)
+-- Puts in place what a clock that went back has left.
+local function mend(view, key)
+  call("DEL", key)
+  call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+  expire(key, view.till * 1000, 0)
+  view.expiresAt = view.till * 1000
+end
+
+local function take(terms, view, granted, key)
   -- never before the newest entry, or a clock that went back would unsort the log
   local at = max(now, view.last)
   local sum = (view.sum + granted * terms.cost) % WRAP
@@ -105,17 +105,20 @@ function log.take(terms, view, granted, key)
   -- an entry of a shorter window stays as it is: its units must not be held for longer
   local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
   local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-  if not view.head then
+  local first = view.firstEntry
+  if #view.head == 0 then
     call("RPUSH", key, BASE, packed(at, sum, till))
   elseif view.total > 0 and ownWindow and sameSubWindow then
     call("LSET", key, -1, packed(at, sum, till))
+    if first.sum == view.sum then first = nil end
   else
     call("RPUSH", key, packed(at, sum, till))
   end
-  if view.head then prune(key, view) end
-  call("PEXPIRE", key, ttl(till * 1000))
+  view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+  if #view.head > 0 then prune(key, view) end
+  expire(key, till * 1000, view.expiresAt)
   view.total = view.total + granted * terms.cost
-  view.last = at
+  view.last, view.sum, view.till = at, sum, till
 end
 
 -- The first entry with which at least this many of the units that count have been spent.
@@ -127,14 +130,12 @@ local function reaching(key, view, amount)
   return search(key, spent, amount, view.firstEntry, newest)
 end
 
-function log.give(terms, view, key)
-  if not view.head then return end
-  log.mend(terms, view, key)
+-- The newest units go: the log is cut after the entry that reaches what is left.
+local function giveNewest(terms, view, key)
   local left = view.total - terms.cost
   if left <= 0 then
     call("LTRIM", key, 0, view.first - 1)
   else
-    -- the newest units go: cut the log after the entry that reaches what is left
     local cut = reaching(key, view, left)
     call("LTRIM", key, 0, cut.index)
     call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till))
@@ -143,15 +144,24 @@ function log.give(terms, view, key)
   if call("LLEN", key) == 1 or newest.till * 1000 <= now then
     call("DEL", key)
   else
-    call("PEXPIRE", key, ttl(newest.till * 1000))
+    expire(key, newest.till * 1000, view.expiresAt)
   end
 end
 
-function log.mend(_, view, key)
-  if not view.jumped then return end
-  call("DEL", key)
-  call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
-  call("PEXPIRE", key, ttl(view.till * 1000))
+-- The oldest units that count go: they leave no later than those of the debit, whose place in the log is not looked
+-- for. Where another policy still looks back at older entries, nothing goes.
+local function giveOldest(terms, view, key)
+  prune(key, view)
+  local olderMatter = view.first > 1
+  if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
+    call("DEL", key)
+    return
+  end
+  if olderMatter then return end
+  local cut = reaching(key, view, terms.cost)
+  local sum = (view.base + terms.cost) % WRAP
+  call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
+  call("LSET", key, 0, packed(0, sum, 0))
 end
 
 -- Microseconds until enough entries have left for the cost to fit.
@@ -161,8 +171,24 @@ local function wait(terms, view, key)
   return reaching(key, view, excess).at + terms.window - now
 end
 
-function log.tell(terms, view, granted, reply, key)
+function log.step(terms, key, count, granted, spend, reply)
+  local view = read(terms, key)
+  granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+  if not reply then return granted end
+
+  if spend and view.jumped then mend(view, key) end
+  if spend and granted > 0 then take(terms, view, granted, key) end
+
   reply[#reply + 1] = view.total
-  reply[#reply + 1] = granted and 0 or wait(terms, view, key)
   reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
+  if granted < count then reply[#reply + 1] = wait(terms, view, key) end
+  return granted
+end
+
+function log.give(terms, key, debitedAt)
+  if debitedAt > 0 and debitedAt + terms.window <= now then return end
+  local view = read(terms, key)
+  if #view.head == 0 then return end
+  if view.jumped then mend(view, key) end
+  if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end

@@ -33,7 +33,7 @@ export interface LogView {
   readonly now: number
   readonly state: LogState
   /** Position of the first entry that counts. */
-  readonly first: number
+  first: number
   /** Running total before it. */
   readonly base: number
   /** Units that count. */
@@ -50,14 +50,14 @@ const PRUNE = 32
 
 export const log: Algorithm<LogTerms, LogState, LogView> = {
   lua: "log",
-  sent: ["limit", "window", "merge", "cost"],
-  width: () => 3,
 
   terms(policy, cost) {
     const { limit, window, merge } = shape(policy)
     // a cost beyond the limit never fits, whatever its size
     return { limit, window, merge, cost: Math.min(cost, limit + 1) }
   },
+
+  sent: ({ limit, window, merge, cost }) => ({ limit, window, merge, cost }),
 
   read(terms, stored, now) {
     const state = stored ?? empty()
@@ -96,24 +96,18 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     const sameSubWindow = Math.floor(view.last / terms.merge) === Math.floor(at / terms.merge)
     if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
     append(state, at, sum, till)
-    prune(state, view)
+    prune(view)
     view.total += granted * terms.cost
     view.last = at
     return state
   },
 
-  give(terms, view) {
-    const { state, first, base } = view
-    const left = view.total - terms.cost
-    if (left <= 0) {
-      cutAfter(state, first - 1)
-    } else {
-      // the newest units go: cut the log after the entry that reaches what is left
-      const newest = state.at.length - 1
-      const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= left, first, newest)
-      cutAfter(state, cut)
-      state.sum[cut] = (base + left) % WRAP
-    }
+  counts: (terms, view, at) => at + terms.window > view.now,
+
+  give(terms, view, gift) {
+    const { state } = view
+    if (gift) giveNewest(terms, view)
+    else giveOldest(terms, view)
     const newest = state.at.length - 1
     state.expiresAt = nth(state.till, newest) * 1_000
     return newest === state.start || state.expiresAt <= view.now ? undefined : state
@@ -123,14 +117,16 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     return view.jumped ? view.state : undefined
   },
 
-  tell(terms, view, granted) {
+  width: (_terms, short) => (short ? 3 : 2),
+
+  tell(terms, view, short) {
     const reset = view.total > 0 ? view.last + terms.window - view.now : 0
-    return [view.total, granted ? 0 : wait(terms, view), reset]
+    return short ? [view.total, reset, wait(terms, view)] : [view.total, reset]
   },
 
   explain(terms, level) {
     const { limit, cost } = terms
-    const [total, wait, reset] = level as [number, number, number]
+    const [total, reset, wait = 0] = level as [number, number, number?]
     return {
       limit,
       remaining: Math.max(limit - total, 0),
@@ -138,6 +134,44 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
       resetAfter: wholeMilliseconds(reset),
     }
   },
+
+  before: ({ cost }, [total, reset], times) => [(total as number) - times * cost, reset as number],
+
+  // which entries have left meanwhile is not known: the total stays as it was
+  later: (_terms, [total, ...times], us) => [total as number, ...times.map((time) => Math.max(time - us, 0))],
+
+  holds: ({ window }) => window,
+}
+
+/** The newest units go: the log is cut after the entry that reaches what is left. */
+function giveNewest({ cost }: LogTerms, { state, first, base, total }: LogView): void {
+  const left = total - cost
+  if (left <= 0) {
+    cutAfter(state, first - 1)
+    return
+  }
+  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= left, first, state.at.length - 1)
+  cutAfter(state, cut)
+  state.sum[cut] = (base + left) % WRAP
+}
+
+/**
+ * The oldest units that count go: they leave no later than those of the debit, whose place in the log is not looked
+ * for. Where another policy still looks back at older entries, nothing goes.
+ */
+function giveOldest({ cost }: LogTerms, view: LogView): void {
+  const { state, base, total } = view
+  prune(view)
+  if (view.first - 1 > state.start) return
+  const newest = state.at.length - 1
+  if (cost >= total) {
+    state.start = newest
+    return
+  }
+  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= cost, view.first, newest)
+  const sum = (base + cost) % WRAP
+  state.start = nth(state.sum, cut) === sum ? cut : cut - 1
+  state.sum[state.start] = sum
 }
 
 /** Microseconds until enough entries have left for the cost to fit. */
@@ -169,11 +203,13 @@ function firstThat(holds: (entry: number) => boolean, low: number, high: number)
 }
 
 /** Clears away entries that count neither here nor under the policy they were granted under. */
-function prune(state: LogState, view: LogView): void {
+function prune(view: LogView): void {
+  const { state } = view
   const most = Math.min(view.first - 1, state.start + PRUNE)
   while (state.start < most && nth(state.till, state.start + 1) * 1_000 <= view.now) state.start += 1
   if (state.start > PRUNE && state.start * 2 > state.at.length) {
     for (const column of [state.at, state.sum, state.till]) column.splice(0, state.start)
+    view.first -= state.start
     state.start = 0
   }
 }

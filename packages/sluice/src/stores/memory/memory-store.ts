@@ -18,7 +18,7 @@ export interface MemoryStoreOptions {
 /** A store in this process: answers at once, shares nothing, forgets on exit. */
 export interface MemoryStore extends Store {
   ask(ask: Ask): Answer
-  giveBack(parts: readonly Part[]): void
+  giveBack(parts: readonly Part[], at?: number): void
   forget(keys: readonly string[]): void
   /** How many keys it holds. */
   readonly size: number
@@ -68,16 +68,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
             shelf.markDenied(key)
           }
         }
-        levels.push(algorithm.tell(terms, view, granted > 0))
+        levels.push(algorithm.tell(terms, view, granted < count))
       }
-      return { granted, levels }
+      return { granted, levels, at: now }
     },
 
-    giveBack(parts) {
+    giveBack(parts, at) {
       const now = microseconds(clock)
       for (const part of parts) {
         const { algorithm, key, terms, view } = read(part, now)
-        keep(key, algorithm.give(terms, view), now)
+        if (at !== undefined && !algorithm.counts(terms, view, at)) continue
+        keep(key, algorithm.give(terms, view, at === undefined), now)
       }
     },
 

@@ -1,6 +1,6 @@
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { Policy } from "../../policy.js"
-import type { Answer, Ask, Mode } from "../../store.js"
+import type { Answer, Mode, Part } from "../../store.js"
 import { scripts } from "./scripts.generated.js"
 
 /** One call of a script. */
@@ -11,30 +11,40 @@ export interface Call {
 }
 
 /** What `ask.lua` is asked: as a store is, or to give back what the parts cost, or to forget them. */
-export type ScriptAsk = Omit<Ask, "mode"> & { readonly mode: Mode | "give" | "forget" }
+export interface ScriptAsk {
+  readonly parts: readonly Part[]
+  readonly mode: Mode | "give" | "forget"
+  /** How many asks, or of a give-back the moment of its debit, 0 for none. */
+  readonly count: number
+}
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
 export function encodeAsks(prefix: string, now: string, asks: readonly ScriptAsk[]): Call {
   const keys: string[] = []
+  const numbers: number[] = []
   const plans = new Plans()
-  const numbers = asks.map((ask) => {
+  for (const ask of asks) {
     for (const { key, policy } of ask.parts) keys.push(`${prefix}:${key}:${countingOf(policy).suffix}`)
-    return plans.numberOf(ask)
-  })
-  const args = [now, String(plans.size), ...plans.words]
-  if (plans.size > 1) args.push(...numbers.map(String))
+    numbers.push(plans.numberOf(ask))
+  }
+  const args = [now, plans.text]
+  if (plans.several) args.push(`[${numbers.join()}]`)
   return { script: plans.script, keys, args }
 }
 
 /** The plans of a call: what its asks have in common but for their keys. */
 class Plans {
-  readonly words: string[] = []
   readonly #numbers = new Map<string, number>()
   readonly #algorithms = new Set<string>()
   #last: ScriptAsk | undefined
+  #lastNumber = 0
 
-  get size(): number {
-    return this.#numbers.size
+  get text(): string {
+    return `[${[...this.#numbers.keys()].join()}]`
+  }
+
+  get several(): boolean {
+    return this.#numbers.size > 1
   }
 
   /** The script of the one algorithm that all plans need, or the longer one that has them all. */
@@ -46,53 +56,71 @@ class Plans {
   /** The number of the plan of an ask, which becomes one of the plans if it was none. */
   numberOf(ask: ScriptAsk): number {
     // asks that follow each other are most often alike
-    if (this.#last !== undefined && alike(ask, this.#last)) return this.#numbers.size
-    const words = [String(ask.parts.length), String(ask.count), ask.mode]
-    for (const { policy, cost } of ask.parts) words.push(...partWords(policy, cost))
-    const text = words.join(" ")
-    const known = this.#numbers.get(text)
-    if (known !== undefined) return known
-    this.#numbers.set(text, this.#numbers.size + 1)
-    this.words.push(...words)
-    for (const { policy } of ask.parts) this.#algorithms.add(countingOf(policy).algorithm.lua)
+    if (this.#last !== undefined && samePlan(ask, this.#last)) return this.#lastNumber
+    const text = `["${ask.mode}",${ask.count}${ask.parts.map(partText).join("")}]`
+    let number = this.#numbers.get(text)
+    if (number === undefined) {
+      number = this.#numbers.size + 1
+      this.#numbers.set(text, number)
+      for (const { policy } of ask.parts) this.#algorithms.add(countingOf(policy).algorithm.lua)
+    }
     this.#last = ask
-    return this.#numbers.size
+    this.#lastNumber = number
+    return number
   }
 }
 
 /** Whether two asks have the same plan, as far as a look can tell. */
-function alike(a: ScriptAsk, b: ScriptAsk): boolean {
-  return (
-    a.count === b.count &&
-    a.mode === b.mode &&
-    a.parts.length === b.parts.length &&
-    a.parts.every(({ policy, cost }, i) => policy === b.parts[i]?.policy && cost === b.parts[i]?.cost)
-  )
+function samePlan(a: ScriptAsk, b: ScriptAsk): boolean {
+  return a.count === b.count && a.mode === b.mode && samePrice(a.parts, b.parts)
 }
 
-function partWords(policy: Policy, cost: number): string[] {
+/** Whether parts have the same policies and costs, in order. */
+export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i += 1) {
+    const [one, other] = [a[i] as Part, b[i] as Part]
+    if (one.policy !== other.policy || one.cost !== other.cost) return false
+  }
+  return true
+}
+
+const textsForOne = new WeakMap<Policy, string>()
+
+function partText({ policy, cost }: Part): string {
+  const known = cost === 1 ? textsForOne.get(policy) : undefined
+  if (known !== undefined) return known
   const { algorithm } = countingOf(policy)
-  const terms = termsOf(policy, cost) as Record<string, number>
-  return [algorithm.lua, ...(algorithm.sent as readonly string[]).map((name) => String(terms[name]))]
+  const text = `,"${algorithm.lua}",${JSON.stringify(algorithm.sent(termsOf(policy, cost)))}`
+  if (cost === 1) textsForOne.set(policy, text)
+  return text
 }
 
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
   const values: readonly unknown[] = Array.isArray(reply) ? reply : []
-  let at = 0
-  const answers = asks.map(({ parts, mode }) => {
-    const granted = integer(values[at++])
-    if (granted < 0) return new Error(String(values[at++]))
-    if (mode === "give" || mode === "forget") return { granted, levels: [] }
-    const levels = parts.map(({ policy, cost }) => {
-      const end = at + countingOf(policy).algorithm.width(termsOf(policy, cost))
+  let next = 0
+  const take = () => integer(values[next++])
+  const now = take()
+  const answers = asks.map(({ parts, mode, count }) => {
+    const first = values[next]
+    if (Array.isArray(first)) {
+      next += 1
+      return new Error(String(first[0]))
+    }
+    if (mode === "give" || mode === "forget") return { granted: take(), levels: [], at: now }
+    const short = integer(first) < 0
+    const levels = parts.map(({ policy, cost }, part) => {
       const level: number[] = []
-      while (at < end) level.push(integer(values[at++]))
+      const end = next + countingOf(policy).algorithm.width(termsOf(policy, cost), short)
+      if (short && part === 0) level.push(-1 - take())
+      while (next < end) level.push(take())
       return level
     })
-    return { granted, levels }
+    const granted = !short ? count : count > 1 ? take() : 0
+    return { granted, levels, at: now }
   })
-  if (at !== values.length) throw new TypeError(`expected ${at} values from Redis, got ${values.length}`)
+  if (next !== values.length) throw new TypeError(`expected ${next} values from Redis, got ${values.length}`)
   return answers
 }
 

@@ -2,16 +2,8 @@ import { SluiceError, shown } from "../../errors.js"
 import type { Answer } from "../../store.js"
 import { type Call, decodeAnswers, type ScriptAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
+import type { Group } from "./group.js"
 import { outcomeOf } from "./outcome.js"
-
-/** An ask whose answer somebody waits for. */
-export interface Waiting {
-  readonly ask: ScriptAsk
-  /** When it was asked, by `performance.now()`. */
-  readonly since: number
-  resolve(answer: Answer): void
-  reject(error: SluiceError): void
-}
 
 /** Where calls go, how they are written, and for how many milliseconds one that did not run is tried again. */
 export interface Route {
@@ -21,22 +13,19 @@ export interface Route {
 }
 
 /** Answers asks with one call, and those that certainly did not run with another, while they have patience. */
-export async function deliver(route: Route, batch: readonly Waiting[]): Promise<void> {
+export async function deliver(route: Route, batch: readonly Group[]): Promise<void> {
   let left = batch
   for (let pause = 4; left.length > 0; pause *= 2) {
-    const answers = await attempt(
-      route,
-      left.map(({ ask }) => ask),
-    )
-    const patienceLeft = ({ since }: Waiting) => route.patience - (performance.now() - since)
-    left = left.filter((waiting, i) => {
+    const answers = await attempt(route, left)
+    const patienceLeft = ({ since }: Group) => route.patience - (performance.now() - since)
+    left = left.filter((group, i) => {
       const answer = answers[i] as Answer | Error
       if (!(answer instanceof Error)) {
-        waiting.resolve(answer)
+        group.resolve(answer)
         return false
       }
-      const again = outcomeOf(answer) === "again" && patienceLeft(waiting) > 0
-      if (!again) waiting.reject(storeError(answer))
+      const again = outcomeOf(answer) === "again" && patienceLeft(group) > 0
+      if (!again) group.reject(storeError(answer))
       return again
     })
     if (left.length > 0) await sleep(Math.min(pause, Math.max(...left.map(patienceLeft), 1)))

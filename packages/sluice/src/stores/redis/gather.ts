@@ -1,10 +1,10 @@
 import { SluiceError } from "../../errors.js"
-import type { Answer } from "../../store.js"
+import type { Answer, Part } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
-import type { Waiting } from "./deliver.js"
+import { Group } from "./group.js"
 
 /** Answers all that it is given with one call, and never rejects. */
-export type Deliver = (batch: readonly Waiting[]) => Promise<void>
+export type Deliver = (batch: readonly Group[]) => Promise<void>
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
 const CALLS = 4
@@ -19,11 +19,15 @@ const OVERDUE = 1_000
 
 /**
  * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
- * calls, several of them; while those are under way, later asks gather for the next. No timer is involved.
+ * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
+ * count. No timer is involved.
  */
 export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const underWay = new Set<{ readonly since: number }>()
-  const queue: Waiting[] = []
+  let queue: Group[] = []
+  /** The last group in the queue that has a key. */
+  const lastOf = new Map<string, Group>()
+  let waiting = 0
   let scheduled = false
 
   const schedule = () => {
@@ -41,6 +45,7 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
       const share = Math.ceil((queue.length - sent) / (CALLS - underWay.size))
       const batch = queue.slice(sent, endOfCall(queue, sent, share))
       sent += batch.length
+      leave(batch)
       const call = { since: performance.now() }
       const over = () => {
         underWay.delete(call)
@@ -49,26 +54,42 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
       underWay.add(call)
       deliver(batch).then(over, over)
     }
-    queue.splice(0, sent)
+    queue = queue.slice(sent)
+  }
+
+  const leave = (batch: readonly Group[]) => {
+    for (const group of batch) {
+      waiting -= group.callers.length
+      for (const { key } of group.parts) if (lastOf.get(key) === group) lastOf.delete(key)
+    }
   }
 
   return (ask) =>
     new Promise((resolve, reject) => {
-      if (queue.length >= MOST_WAITING) {
+      if (waiting >= MOST_WAITING) {
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       }
-      queue.push({ ask, since: performance.now(), resolve, reject })
+      waiting += 1
+      const equal = lastOf.get((ask.parts[0] as Part).key)
+      // what came in between for one of the keys keeps its turn
+      if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
+        equal.callers.push({ resolve, reject })
+        return
+      }
+      const group = new Group(ask, { resolve, reject })
+      for (const { key } of ask.parts) lastOf.set(key, group)
+      queue.push(group)
       schedule()
     })
 }
 
 /** Where a call ends that begins at `from` and would take `share` asks. */
-function endOfCall(queue: readonly Waiting[], from: number, share: number): number {
+function endOfCall(queue: readonly Group[], from: number, share: number): number {
   const most = Math.min(from + Math.min(share, MOST_ASKS), queue.length)
   let end = from
   let keys = 0
   while (end < most) {
-    keys += (queue[end] as Waiting).ask.parts.length
+    keys += (queue[end] as Group).parts.length
     if (keys > MOST_KEYS && end > from) break
     end += 1
   }
@@ -81,34 +102,21 @@ function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
   return underWay.size < CALLS
 }
 
-/** Gathers only what a Cluster answers in one call: the asks of one turn whose keys share a hash tag. */
+/** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag. */
 export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
-  let queue: Waiting[] = []
-
-  const send = () => {
-    const byTag = new Map<string, Waiting[]>()
-    for (const waiting of queue) {
-      const batch = byTag.get(tagOf(waiting))
-      if (batch === undefined) byTag.set(tagOf(waiting), [waiting])
-      else batch.push(waiting)
+  const lanes = new Map<string, ReturnType<typeof gather>>()
+  return (ask) => {
+    const tag = tagOf(ask)
+    let lane = lanes.get(tag)
+    if (lane === undefined) {
+      lane = gather(deliver)
+      lanes.set(tag, lane)
     }
-    queue = []
-    for (const batch of byTag.values()) {
-      for (let from = 0, end = 0; from < batch.length; from = end) {
-        end = endOfCall(batch, from, MOST_ASKS)
-        deliver(batch.slice(from, end))
-      }
-    }
+    return lane(ask)
   }
-
-  return (ask) =>
-    new Promise((resolve, reject) => {
-      if (queue.length === 0) queueMicrotask(send)
-      queue.push({ ask, since: performance.now(), resolve, reject })
-    })
 }
 
-function tagOf({ ask }: Waiting): string {
-  const key = ask.parts[0]?.key ?? ""
+function tagOf({ parts }: ScriptAsk): string {
+  const key = parts[0]?.key ?? ""
   return key.slice(0, key.indexOf("}"))
 }

@@ -48,27 +48,36 @@ describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
     expect(encodeAsks("p", "7", [ask("{n:a}:x"), ask("{n:b}:x"), ask("{n:a}:x", 2)])).toMatchObject({
       keys: ["p:{n:a}:x:fw", "p:{n:b}:x:fw", "p:{n:a}:x:fw"],
-      args: ["7", "2"].concat(
-        "1 1 spend fixedWindow 5 1000 0 1".split(" "),
-        "1 1 spend fixedWindow 5 1000 0 2".split(" "),
-        "1 1 2".split(" "),
-      ),
+      args: [
+        "7",
+        `[${[1, 2].map((cost) => `["spend",1,"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":${cost}}]`)}]`,
+        "[1,1,2]",
+      ],
     })
   })
 
   test("understands integers in any dress and nothing else", () => {
-    const answer = [{ granted: 1, levels: [[2, 500]] }]
+    const answer = [{ granted: 1, levels: [[2, 500]], at: 7 }]
     for (const reply of [
-      [1, 2, 500],
-      ["1", "2", "500"],
-      [1n, 2n, 500n],
-      [Buffer.from("1"), 2, Buffer.from("500")],
+      [7, 2, 500],
+      ["7", "2", "500"],
+      [7n, 2n, 500n],
+      [Buffer.from("7"), 2, Buffer.from("500")],
     ]) {
       expect(decodeAnswers([ask("k")], reply)).toEqual(answer)
     }
-    for (const reply of [[1, 2], [1, 2, 500, 0], [1, 2, null], [1, 2, 0.5], [1, 2, "x"], null, "OK"]) {
+    for (const reply of [[7, 2], [7, 2, 500, 0], [7, 2, null], [7, 2, 0.5], [7, 2, "x"], null, "OK"]) {
       expect(() => decodeAnswers([ask("k")], reply)).toThrow(/from Redis/)
     }
+  })
+
+  test("tells what was denied from its sign, and how many of several passed from what follows", () => {
+    const asks = [ask("a"), { ...ask("b"), count: 4 }, { ...ask("c"), count: 2 }]
+    expect(decodeAnswers(asks, [7, -4, 500, -6, 400, 3, 2, 300])).toEqual([
+      { granted: 0, levels: [[3, 500]], at: 7 },
+      { granted: 3, levels: [[5, 400]], at: 7 },
+      { granted: 2, levels: [[2, 300]], at: 7 },
+    ])
   })
 })
 

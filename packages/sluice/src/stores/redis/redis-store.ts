@@ -39,10 +39,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   return {
     async ask(ask) {
-      return ask.parts.length === 0 ? { granted: ask.count, levels: [] } : send(ask)
+      return ask.parts.length === 0 ? { granted: ask.count, levels: [], at: 0 } : send(ask)
     },
-    async giveBack(parts) {
-      if (parts.length > 0) await send({ parts, count: 1, mode: "give" })
+    async giveBack(parts, at = 0) {
+      if (parts.length > 0) await send({ parts, count: at, mode: "give" })
     },
     async forget(keys) {
       const parts = keys.flatMap((key) => oneOfEach.map((policy) => ({ key, policy, cost: 1 })))

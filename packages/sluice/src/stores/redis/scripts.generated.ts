@@ -1,87 +1,66 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "a70a8611baba212f5b2cca3d3f248e0e828f8a1c",
+    sha: "5e227517f1fab2d3be5708020d3478069a698427",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local format = string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
-local now = tonumber(ARGV[1])
-local slackMs = now and 60900 or 900
+local STRETCH = 900000
+local CALLERS_SLACK = 60900
+local callersNow = tonumber(ARGV[1])
+local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function ttl(expiresAt)
-return max(ceil((expiresAt - now) / 1000), 0) + slackMs
-end
 local strings = {}
-local function prefetch(keys)
-local values = call("MGET", spread(keys))
-for i = 1, #keys do strings[keys[i]] = values[i] end
-end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt)
-call("SET", key, value, "PX", ttl(expiresAt))
+local function set(key, value, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch == ceil(before / STRETCH) then
+call("SET", key, value, "KEEPTTL")
+else
+call("SET", key, value, "PXAT", format("%d", stretch * 900))
+end
 strings[key] = value
 end
-local function del(key)
-call("DEL", key)
-strings[key] = nil
-end
 do
-local bucket = { arity = 8, inString = true }
+local bucket = { inString = true }
 algorithms.bucket = bucket
-function bucket.terms(at)
-return {
-parts = ARGV[at] + 0,
-span = ARGV[at + 1] + 0,
-spanPart = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-costPart = ARGV[at + 4] + 0,
-reach = ARGV[at + 5] + 0,
-step = ARGV[at + 6] + 0,
-life = ARGV[at + 7] + 0,
-}
-end
-local function unpacked(value)
-local full, reach = unpack(">i7I5", value)
-local part, parts, anchor, lapsesAt = 0, 1, nil, 0
-local size = #value
-if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
-return full, reach, part, parts, anchor, lapsesAt
-end
-local function keep(terms, view, key, reach, lapsesAt)
-local full = view.at + view.ahead
-local value = pack(">i7I5", full, reach)
-if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
-set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
-end
-local function rescaled(part, from, to)
-if part == 0 or from == to then return part end
-local product = part * to
-return product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
-end
-function bucket.read(terms, key)
+local function read(terms, key)
 local step = terms.step
+local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
 local value = get(key)
-if not value then
-local anchor = step > 0 and now or nil
-return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
+if value then
+full, reach = unpack(">i7I5", value)
+expiresAt = full + 1
+local size = #value
+if size == 26 or size == 36 then
+anchor, lapsesAt = unpack(">i7I7", value, size - 13)
+expiresAt = max(expiresAt, lapsesAt)
 end
-local full, reach, part, parts, anchor, lapsesAt = unpacked(value)
-part = rescaled(part, parts, terms.parts)
-if part == terms.parts then
+if size == 22 or size == 36 then
+local from, to = 1, terms.parts or 1
+part, from = unpack(">I5I5", value, 13)
+if from ~= to then
+local product = part * to
+part = product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
+end
+if part == to then
 full = full + 1
 part = 0
+end
+end
 end
 local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
 if jumped then
@@ -91,27 +70,35 @@ anchor = nil
 lapsesAt = 0
 end
 local at = now
-if step > 0 then
+if step then
 anchor = anchor or full
 at = anchor + floor((now - anchor) / step) * step
 end
 local spent = full > at or (full == at and part > 0)
 if not spent and now >= lapsesAt then
 at = now
-anchor = step > 0 and now or nil
+anchor = step and now
 end
 if not spent then
 full = at
 part = 0
 end
-return {
-at = at, ahead = full - at, part = part, reach = reach, anchor = anchor, lapsesAt = lapsesAt, jumped = jumped,
-}
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
 end
-function bucket.room(terms, view, count)
-local parts, cost, costPart = terms.parts, terms.cost, terms.costPart
-local whole = terms.span - view.ahead
-local rest = terms.spanPart - view.part
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+local value = pack(">i7I5", full, reach)
+local expiresAt = full + 1
+if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+if anchor then
+value = value .. pack(">i7I7", anchor, lapsesAt)
+expiresAt = max(expiresAt, lapsesAt)
+end
+set(key, value, expiresAt, before)
+end
+local function room(terms, ahead, part, count)
+local parts, cost, costPart = terms.parts or 1, terms.cost, terms.costPart or 0
+local whole = terms.span - ahead
+local rest = (terms.spanPart or 0) - part
 if rest < 0 then
 whole = whole - 1
 rest = rest + parts
@@ -130,110 +117,117 @@ while k > 0 and not fits(k) do k = k - 1 end
 while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
-function bucket.take(terms, view, granted, key)
+function bucket.step(terms, key, count, granted, spend, reply)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+granted = granted or room(terms, ahead, part, count)
+if not reply then return granted end
+if spend and granted > 0 then
+ahead = ahead + granted * terms.cost
 local parts = terms.parts
+if parts then
 local pieces = granted * terms.costPart
 local carry = floor(pieces / parts)
-view.ahead = view.ahead + granted * terms.cost + carry
-view.part = view.part + pieces - carry * parts
-if view.part >= parts then
-view.part = view.part - parts
-view.ahead = view.ahead + 1
+ahead = ahead + carry
+part = part + pieces - carry * parts
+if part >= parts then
+part = part - parts
+ahead = ahead + 1
 end
-keep(terms, view, key, terms.reach, max(view.lapsesAt, now + terms.life))
 end
-function bucket.give(terms, view, key)
-view.ahead = view.ahead - terms.cost
-view.part = view.part - terms.costPart
-if view.part < 0 then
-view.part = view.part + terms.parts
-view.ahead = view.ahead - 1
+lapsesAt = max(lapsesAt, now + (terms.life or 0))
+keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+elseif spend and jumped then
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
-if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
-view.ahead = 0
-view.part = 0
-if view.lapsesAt <= now then
-del(key)
+reply[#reply + 1] = ahead
+if terms.parts or terms.step then reply[#reply + 1] = part end
+if terms.step then reply[#reply + 1] = now - at end
+return granted
+end
+function bucket.give(terms, key, debitedAt)
+if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+ahead = ahead - terms.cost
+part = part - (terms.costPart or 0)
+if part < 0 then
+part = part + terms.parts
+ahead = ahead - 1
+end
+if ahead < 0 or (ahead == 0 and part == 0) then
+ahead = 0
+part = 0
+if lapsesAt <= now then
+call("DEL", key)
+strings[key] = nil
 return
 end
 end
-keep(terms, view, key, view.reach, view.lapsesAt)
-end
-function bucket.mend(terms, view, key)
-if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
-end
-function bucket.tell(terms, view, _, reply)
-reply[#reply + 1] = view.ahead
-if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
-if terms.step > 0 then reply[#reply + 1] = now - view.at end
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
 end
 do
-local fixedWindow = { arity = 4, inString = true }
+local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
-function fixedWindow.terms(at)
-return {
-limit = ARGV[at] + 0,
-window = ARGV[at + 1] + 0,
-aligned = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-}
-end
-local function keep(view, key)
-local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-set(key, value, view.stop)
-end
-function fixedWindow.read(_, key)
+local function read(key)
+local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
 local value = get(key)
-local start, stop, used, reach
-if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
-if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
+if value then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+expiresAt = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
 local jumped = stop - now > reach * 1000 + max(reach * 1000, GRACE)
-if jumped then return { start = now, stop = now + reach * 1000, used = used, reach = reach, jumped = true } end
-return { start = start, stop = stop, used = used, reach = reach }
+if jumped then start, stop = now, now + reach * 1000 end
+return start, stop, used, reach, jumped, expiresAt
 end
-function fixedWindow.room(terms, view, count)
-local room = floor((terms.limit - view.used) / terms.cost)
-return min(count, max(room, 0))
-end
-function fixedWindow.take(terms, view, granted, key)
+function fixedWindow.step(terms, key, count, granted, spend, reply)
+local start, stop, used, reach, jumped, before = read(key)
+granted = granted or min(count, max(floor((terms.limit - used) / terms.cost), 0))
+if not reply then return granted end
+if spend and granted > 0 then
 local window = terms.window
 if terms.aligned == 1 then
-view.stop = max(view.stop, (floor(now / window) + 1) * window)
-elseif view.stop - view.start < window then
-view.stop = max(view.stop, now + window)
+stop = max(stop, (floor(now / window) + 1) * window)
+elseif stop - start < window then
+stop = max(stop, now + window)
 end
-view.reach = max(view.reach, window / 1000)
-view.used = view.used + granted * terms.cost
-keep(view, key)
+reach = max(reach, window / 1000)
+used = used + granted * terms.cost
 end
-function fixedWindow.give(terms, view, key)
-view.used = max(view.used - terms.cost, 0)
-if view.used == 0 then del(key) else keep(view, key) end
+if spend and (granted > 0 or jumped) then
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
 end
-function fixedWindow.mend(_, view, key)
-if view.jumped then keep(view, key) end
+reply[#reply + 1] = used
+reply[#reply + 1] = stop - now
+return granted
 end
-function fixedWindow.tell(_, view, _, reply)
-reply[#reply + 1] = view.used
-reply[#reply + 1] = view.stop - now
+function fixedWindow.give(terms, key, debitedAt)
+local start, stop, used, reach, _, before = read(key)
+if debitedAt > 0 and debitedAt < start then return end
+used = max(used - terms.cost, 0)
+if used == 0 then
+call("DEL", key)
+strings[key] = nil
+else
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+end
 end
 end
 do
-local log = { arity = 4 }
+local log = {}
 algorithms.log = log
-function log.terms(at)
-return {
-limit = ARGV[at] + 0,
-window = ARGV[at + 1] + 0,
-merge = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-}
-end
 local WRAP = 281474976710656
 local PRUNE = 32
 local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
 local BASE = packed(0, 0, 0)
+local function expire(key, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
 return { index = index, at = at, sum = sum, till = till }
@@ -260,36 +254,26 @@ if value(newest) < target then return newest, nil end
 local found = search(key, value, target, second or first, newest)
 return entryAt(key, found.index - 1), found
 end
-function log.read(terms, key)
+local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
-if #head == 0 then return { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 } end
+if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
 local newest = entryAt(key, -1)
 local last, sum, till = newest.at, newest.sum, newest.till
 local reach = till * 1000 - last
-local jumped = last - now > max(reach, GRACE)
-local before, first
-if jumped then
-before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
-else
-before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
-end
-local base = before.sum
-local total = units(sum, base)
-if not jumped then
+if last - now > max(reach, GRACE) then
+local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
+local total = units(sum, before.sum)
+local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
 return {
-head = head, first = before.index + 1, firstEntry = first, base = base, total = total,
-last = last, sum = sum, till = till,
+head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
+till = mended.till, jumped = true,
 }
 end
-till = ceil((now + reach) / 1000)
+local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
 return {
-head = head, first = 1, firstEntry = { index = 1, at = now, sum = total, till = till }, base = 0, total = total,
-last = now, sum = total, till = till, jumped = true,
+head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
+last = last, sum = sum, till = till, expiresAt = till * 1000,
 }
-end
-function log.room(terms, view, count)
-local room = floor((terms.limit - view.total) / terms.cost)
-return min(count, max(room, 0))
 end
 local function prune(key, view)
 local most = min(view.first - 1, PRUNE)
@@ -297,26 +281,37 @@ if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
 while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
-if gone > 0 then call("LPOP", key, gone) end
+if gone == 0 then return end
+call("LPOP", key, gone)
+view.first = view.first - gone
+if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
-function log.take(terms, view, granted, key)
-log.mend(terms, view, key)
+local function mend(view, key)
+call("DEL", key)
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+expire(key, view.till * 1000, 0)
+view.expiresAt = view.till * 1000
+end
+local function take(terms, view, granted, key)
 local at = max(now, view.last)
 local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-if not view.head then
+local first = view.firstEntry
+if #view.head == 0 then
 call("RPUSH", key, BASE, packed(at, sum, till))
 elseif view.total > 0 and ownWindow and sameSubWindow then
 call("LSET", key, -1, packed(at, sum, till))
+if first.sum == view.sum then first = nil end
 else
 call("RPUSH", key, packed(at, sum, till))
 end
-if view.head then prune(key, view) end
-call("PEXPIRE", key, ttl(till * 1000))
+view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+if #view.head > 0 then prune(key, view) end
+expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
-view.last = at
+view.last, view.sum, view.till = at, sum, till
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
@@ -325,9 +320,7 @@ local size = call("LLEN", key)
 local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
 return search(key, spent, amount, view.firstEntry, newest)
 end
-function log.give(terms, view, key)
-if not view.head then return end
-log.mend(terms, view, key)
+local function giveNewest(terms, view, key)
 local left = view.total - terms.cost
 if left <= 0 then
 call("LTRIM", key, 0, view.first - 1)
@@ -340,173 +333,181 @@ local newest = entryAt(key, -1)
 if call("LLEN", key) == 1 or newest.till * 1000 <= now then
 call("DEL", key)
 else
-call("PEXPIRE", key, ttl(newest.till * 1000))
+expire(key, newest.till * 1000, view.expiresAt)
 end
 end
-function log.mend(_, view, key)
-if not view.jumped then return end
+local function giveOldest(terms, view, key)
+prune(key, view)
+local olderMatter = view.first > 1
+if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
-call("PEXPIRE", key, ttl(view.till * 1000))
+return
+end
+if olderMatter then return end
+local cut = reaching(key, view, terms.cost)
+local sum = (view.base + terms.cost) % WRAP
+call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
+call("LSET", key, 0, packed(0, sum, 0))
 end
 local function wait(terms, view, key)
 local excess = view.total + terms.cost - terms.limit
 if terms.cost > terms.limit or excess <= 0 then return 0 end
 return reaching(key, view, excess).at + terms.window - now
 end
-function log.tell(terms, view, granted, reply, key)
+function log.step(terms, key, count, granted, spend, reply)
+local view = read(terms, key)
+granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+if not reply then return granted end
+if spend and view.jumped then mend(view, key) end
+if spend and granted > 0 then take(terms, view, granted, key) end
 reply[#reply + 1] = view.total
-reply[#reply + 1] = granted and 0 or wait(terms, view, key)
 reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
+if granted < count then reply[#reply + 1] = wait(terms, view, key) end
+return granted
+end
+function log.give(terms, key, debitedAt)
+if debitedAt > 0 and debitedAt + terms.window <= now then return end
+local view = read(terms, key)
+if #view.head == 0 then return end
+if view.jumped then mend(view, key) end
+if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end
 end
-local at = 3
-local function readPlan()
-local parts = ARGV[at] + 0
-local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
-at = at + 3
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+if keys > 1 and algorithms[plans[1][3]].inString then
+local values = call("MGET", spread(KEYS))
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+local reply = { now }
+local asks, used = 0, 0
+local function spendOrPeek(plan, parts)
+local spend = plan[1] == "spend"
+local count = plan[2]
+local first = #reply + 1
+local granted
+if parts == 1 then
+granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+else
+granted = count
 for part = 1, parts do
-local algorithm = algorithms[ARGV[at]]
-plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
-at = at + 1 + algorithm.arity
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
 end
-return plan
-end
-local plans = {}
-for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
-if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
-local function readParts(plan, used)
-local views = {}
-for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
-return views
-end
-local reply = {}
-local function spendOrPeek(plan, used)
-local views = readParts(plan, used)
-local granted = plan.count
-for part = 1, #plan do
-granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
-end
-reply[#reply + 1] = granted
-for part = 1, #plan do
-local algorithm, terms, view = plan[part].algorithm, plan[part].terms, views[part]
-local key = KEYS[used + part]
-if plan.mode == "spend" then
-if granted > 0 then algorithm.take(terms, view, granted, key) else algorithm.mend(terms, view, key) end
-end
-algorithm.tell(terms, view, granted > 0, reply, key)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
 end
 end
-local function giveBack(plan, used)
-local views = readParts(plan, used)
-reply[#reply + 1] = 0
-for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
+if granted < count then
+reply[first] = -1 - reply[first]
+if count > 1 then reply[#reply + 1] = granted end
 end
-local function forget(plan, used)
-for part = 1, #plan do del(KEYS[used + part]) end
+end
+local function giveBack(plan, parts)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+end
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+end
 reply[#reply + 1] = 0
 end
-local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
-local used = 0
-while used < #KEYS do
-local plan = plans[1]
-if #plans > 1 then
-plan = plans[ARGV[at] + 0]
-at = at + 1
+local function forget(parts)
+for part = 1, parts do
+call("DEL", KEYS[used + part])
+strings[KEYS[used + part]] = nil
 end
-local told = #reply
-local done, wrong = pcall(modes[plan.mode], plan, used)
+reply[#reply + 1] = 0
+end
+local told = 1
+local function answerTheRest()
+while used < keys do
+local plan = plans[numbers and numbers[asks + 1] or 1]
+local parts = #plan / 2 - 1
+told = #reply
+if plan[1] == "give" then
+giveBack(plan, parts)
+elseif plan[1] == "forget" then
+forget(parts)
+else
+spendOrPeek(plan, parts)
+end
+asks = asks + 1
+used = used + parts
+end
+end
+while used < keys do
+local done, wrong = pcall(answerTheRest)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
-reply[told + 1] = -1
-reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+asks = asks + 1
+used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
 end
-used = used + #plan
 end
 return reply`,
   },
   bucket: {
-    sha: "88d4f05a9e89567d91be3db42037fbf8d0616024",
+    sha: "f30cc7d914cd3177cecadb4c4383578e0ed99139",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local format = string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
-local now = tonumber(ARGV[1])
-local slackMs = now and 60900 or 900
+local STRETCH = 900000
+local CALLERS_SLACK = 60900
+local callersNow = tonumber(ARGV[1])
+local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function ttl(expiresAt)
-return max(ceil((expiresAt - now) / 1000), 0) + slackMs
-end
 local strings = {}
-local function prefetch(keys)
-local values = call("MGET", spread(keys))
-for i = 1, #keys do strings[keys[i]] = values[i] end
-end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt)
-call("SET", key, value, "PX", ttl(expiresAt))
+local function set(key, value, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch == ceil(before / STRETCH) then
+call("SET", key, value, "KEEPTTL")
+else
+call("SET", key, value, "PXAT", format("%d", stretch * 900))
+end
 strings[key] = value
 end
-local function del(key)
-call("DEL", key)
-strings[key] = nil
-end
 do
-local bucket = { arity = 8, inString = true }
+local bucket = { inString = true }
 algorithms.bucket = bucket
-function bucket.terms(at)
-return {
-parts = ARGV[at] + 0,
-span = ARGV[at + 1] + 0,
-spanPart = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-costPart = ARGV[at + 4] + 0,
-reach = ARGV[at + 5] + 0,
-step = ARGV[at + 6] + 0,
-life = ARGV[at + 7] + 0,
-}
-end
-local function unpacked(value)
-local full, reach = unpack(">i7I5", value)
-local part, parts, anchor, lapsesAt = 0, 1, nil, 0
-local size = #value
-if size == 22 or size == 36 then part, parts = unpack(">I5I5", value, 13) end
-if size == 26 or size == 36 then anchor, lapsesAt = unpack(">i7I7", value, size - 13) end
-return full, reach, part, parts, anchor, lapsesAt
-end
-local function keep(terms, view, key, reach, lapsesAt)
-local full = view.at + view.ahead
-local value = pack(">i7I5", full, reach)
-if view.part > 0 then value = value .. pack(">I5I5", view.part, terms.parts) end
-if view.anchor then value = value .. pack(">i7I7", view.anchor, lapsesAt) end
-set(key, value, max(full + 1, view.anchor and lapsesAt or 0))
-end
-local function rescaled(part, from, to)
-if part == 0 or from == to then return part end
-local product = part * to
-return product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
-end
-function bucket.read(terms, key)
+local function read(terms, key)
 local step = terms.step
+local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
 local value = get(key)
-if not value then
-local anchor = step > 0 and now or nil
-return { at = now, ahead = 0, part = 0, reach = terms.reach, anchor = anchor, lapsesAt = 0 }
+if value then
+full, reach = unpack(">i7I5", value)
+expiresAt = full + 1
+local size = #value
+if size == 26 or size == 36 then
+anchor, lapsesAt = unpack(">i7I7", value, size - 13)
+expiresAt = max(expiresAt, lapsesAt)
 end
-local full, reach, part, parts, anchor, lapsesAt = unpacked(value)
-part = rescaled(part, parts, terms.parts)
-if part == terms.parts then
+if size == 22 or size == 36 then
+local from, to = 1, terms.parts or 1
+part, from = unpack(">I5I5", value, 13)
+if from ~= to then
+local product = part * to
+part = product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
+end
+if part == to then
 full = full + 1
 part = 0
+end
+end
 end
 local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
 if jumped then
@@ -516,27 +517,35 @@ anchor = nil
 lapsesAt = 0
 end
 local at = now
-if step > 0 then
+if step then
 anchor = anchor or full
 at = anchor + floor((now - anchor) / step) * step
 end
 local spent = full > at or (full == at and part > 0)
 if not spent and now >= lapsesAt then
 at = now
-anchor = step > 0 and now or nil
+anchor = step and now
 end
 if not spent then
 full = at
 part = 0
 end
-return {
-at = at, ahead = full - at, part = part, reach = reach, anchor = anchor, lapsesAt = lapsesAt, jumped = jumped,
-}
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
 end
-function bucket.room(terms, view, count)
-local parts, cost, costPart = terms.parts, terms.cost, terms.costPart
-local whole = terms.span - view.ahead
-local rest = terms.spanPart - view.part
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+local value = pack(">i7I5", full, reach)
+local expiresAt = full + 1
+if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+if anchor then
+value = value .. pack(">i7I7", anchor, lapsesAt)
+expiresAt = max(expiresAt, lapsesAt)
+end
+set(key, value, expiresAt, before)
+end
+local function room(terms, ahead, part, count)
+local parts, cost, costPart = terms.parts or 1, terms.cost, terms.costPart or 0
+local whole = terms.span - ahead
+local rest = (terms.spanPart or 0) - part
 if rest < 0 then
 whole = whole - 1
 rest = rest + parts
@@ -555,310 +564,333 @@ while k > 0 and not fits(k) do k = k - 1 end
 while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
-function bucket.take(terms, view, granted, key)
+function bucket.step(terms, key, count, granted, spend, reply)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+granted = granted or room(terms, ahead, part, count)
+if not reply then return granted end
+if spend and granted > 0 then
+ahead = ahead + granted * terms.cost
 local parts = terms.parts
+if parts then
 local pieces = granted * terms.costPart
 local carry = floor(pieces / parts)
-view.ahead = view.ahead + granted * terms.cost + carry
-view.part = view.part + pieces - carry * parts
-if view.part >= parts then
-view.part = view.part - parts
-view.ahead = view.ahead + 1
+ahead = ahead + carry
+part = part + pieces - carry * parts
+if part >= parts then
+part = part - parts
+ahead = ahead + 1
 end
-keep(terms, view, key, terms.reach, max(view.lapsesAt, now + terms.life))
 end
-function bucket.give(terms, view, key)
-view.ahead = view.ahead - terms.cost
-view.part = view.part - terms.costPart
-if view.part < 0 then
-view.part = view.part + terms.parts
-view.ahead = view.ahead - 1
+lapsesAt = max(lapsesAt, now + (terms.life or 0))
+keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+elseif spend and jumped then
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
-if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
-view.ahead = 0
-view.part = 0
-if view.lapsesAt <= now then
-del(key)
+reply[#reply + 1] = ahead
+if terms.parts or terms.step then reply[#reply + 1] = part end
+if terms.step then reply[#reply + 1] = now - at end
+return granted
+end
+function bucket.give(terms, key, debitedAt)
+if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+ahead = ahead - terms.cost
+part = part - (terms.costPart or 0)
+if part < 0 then
+part = part + terms.parts
+ahead = ahead - 1
+end
+if ahead < 0 or (ahead == 0 and part == 0) then
+ahead = 0
+part = 0
+if lapsesAt <= now then
+call("DEL", key)
+strings[key] = nil
 return
 end
 end
-keep(terms, view, key, view.reach, view.lapsesAt)
-end
-function bucket.mend(terms, view, key)
-if view.jumped then keep(terms, view, key, view.reach, view.lapsesAt) end
-end
-function bucket.tell(terms, view, _, reply)
-reply[#reply + 1] = view.ahead
-if terms.parts > 1 or terms.step > 0 then reply[#reply + 1] = view.part end
-if terms.step > 0 then reply[#reply + 1] = now - view.at end
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
 end
-local at = 3
-local function readPlan()
-local parts = ARGV[at] + 0
-local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
-at = at + 3
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+if keys > 1 and algorithms[plans[1][3]].inString then
+local values = call("MGET", spread(KEYS))
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+local reply = { now }
+local asks, used = 0, 0
+local function spendOrPeek(plan, parts)
+local spend = plan[1] == "spend"
+local count = plan[2]
+local first = #reply + 1
+local granted
+if parts == 1 then
+granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+else
+granted = count
 for part = 1, parts do
-local algorithm = algorithms[ARGV[at]]
-plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
-at = at + 1 + algorithm.arity
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
 end
-return plan
-end
-local plans = {}
-for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
-if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
-local function readParts(plan, used)
-local views = {}
-for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
-return views
-end
-local reply = {}
-local function spendOrPeek(plan, used)
-local views = readParts(plan, used)
-local granted = plan.count
-for part = 1, #plan do
-granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
-end
-reply[#reply + 1] = granted
-for part = 1, #plan do
-local algorithm, terms, view = plan[part].algorithm, plan[part].terms, views[part]
-local key = KEYS[used + part]
-if plan.mode == "spend" then
-if granted > 0 then algorithm.take(terms, view, granted, key) else algorithm.mend(terms, view, key) end
-end
-algorithm.tell(terms, view, granted > 0, reply, key)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
 end
 end
-local function giveBack(plan, used)
-local views = readParts(plan, used)
-reply[#reply + 1] = 0
-for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
+if granted < count then
+reply[first] = -1 - reply[first]
+if count > 1 then reply[#reply + 1] = granted end
 end
-local function forget(plan, used)
-for part = 1, #plan do del(KEYS[used + part]) end
+end
+local function giveBack(plan, parts)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+end
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+end
 reply[#reply + 1] = 0
 end
-local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
-local used = 0
-while used < #KEYS do
-local plan = plans[1]
-if #plans > 1 then
-plan = plans[ARGV[at] + 0]
-at = at + 1
+local function forget(parts)
+for part = 1, parts do
+call("DEL", KEYS[used + part])
+strings[KEYS[used + part]] = nil
 end
-local told = #reply
-local done, wrong = pcall(modes[plan.mode], plan, used)
+reply[#reply + 1] = 0
+end
+local told = 1
+local function answerTheRest()
+while used < keys do
+local plan = plans[numbers and numbers[asks + 1] or 1]
+local parts = #plan / 2 - 1
+told = #reply
+if plan[1] == "give" then
+giveBack(plan, parts)
+elseif plan[1] == "forget" then
+forget(parts)
+else
+spendOrPeek(plan, parts)
+end
+asks = asks + 1
+used = used + parts
+end
+end
+while used < keys do
+local done, wrong = pcall(answerTheRest)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
-reply[told + 1] = -1
-reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+asks = asks + 1
+used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
 end
-used = used + #plan
 end
 return reply`,
   },
   fixedWindow: {
-    sha: "a9f7b3a612f495f23727d227cc59b91cc9d4c010",
+    sha: "c06e83313d0a433aa4d1f2a7003fe42bf7aa30db",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local format = string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
-local now = tonumber(ARGV[1])
-local slackMs = now and 60900 or 900
+local STRETCH = 900000
+local CALLERS_SLACK = 60900
+local callersNow = tonumber(ARGV[1])
+local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function ttl(expiresAt)
-return max(ceil((expiresAt - now) / 1000), 0) + slackMs
-end
 local strings = {}
-local function prefetch(keys)
-local values = call("MGET", spread(keys))
-for i = 1, #keys do strings[keys[i]] = values[i] end
-end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt)
-call("SET", key, value, "PX", ttl(expiresAt))
+local function set(key, value, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch == ceil(before / STRETCH) then
+call("SET", key, value, "KEEPTTL")
+else
+call("SET", key, value, "PXAT", format("%d", stretch * 900))
+end
 strings[key] = value
 end
-local function del(key)
-call("DEL", key)
-strings[key] = nil
-end
 do
-local fixedWindow = { arity = 4, inString = true }
+local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
-function fixedWindow.terms(at)
-return {
-limit = ARGV[at] + 0,
-window = ARGV[at + 1] + 0,
-aligned = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-}
-end
-local function keep(view, key)
-local value = pack(">I7I7I6I5", view.start, view.stop, view.used, view.reach)
-set(key, value, view.stop)
-end
-function fixedWindow.read(_, key)
+local function read(key)
+local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
 local value = get(key)
-local start, stop, used, reach
-if value then start, stop, used, reach = unpack(">I7I7I6I5", value) end
-if not value or stop <= now then return { start = now, stop = now, used = 0, reach = 0 } end
+if value then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+expiresAt = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
 local jumped = stop - now > reach * 1000 + max(reach * 1000, GRACE)
-if jumped then return { start = now, stop = now + reach * 1000, used = used, reach = reach, jumped = true } end
-return { start = start, stop = stop, used = used, reach = reach }
+if jumped then start, stop = now, now + reach * 1000 end
+return start, stop, used, reach, jumped, expiresAt
 end
-function fixedWindow.room(terms, view, count)
-local room = floor((terms.limit - view.used) / terms.cost)
-return min(count, max(room, 0))
-end
-function fixedWindow.take(terms, view, granted, key)
+function fixedWindow.step(terms, key, count, granted, spend, reply)
+local start, stop, used, reach, jumped, before = read(key)
+granted = granted or min(count, max(floor((terms.limit - used) / terms.cost), 0))
+if not reply then return granted end
+if spend and granted > 0 then
 local window = terms.window
 if terms.aligned == 1 then
-view.stop = max(view.stop, (floor(now / window) + 1) * window)
-elseif view.stop - view.start < window then
-view.stop = max(view.stop, now + window)
+stop = max(stop, (floor(now / window) + 1) * window)
+elseif stop - start < window then
+stop = max(stop, now + window)
 end
-view.reach = max(view.reach, window / 1000)
-view.used = view.used + granted * terms.cost
-keep(view, key)
+reach = max(reach, window / 1000)
+used = used + granted * terms.cost
 end
-function fixedWindow.give(terms, view, key)
-view.used = max(view.used - terms.cost, 0)
-if view.used == 0 then del(key) else keep(view, key) end
+if spend and (granted > 0 or jumped) then
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
 end
-function fixedWindow.mend(_, view, key)
-if view.jumped then keep(view, key) end
+reply[#reply + 1] = used
+reply[#reply + 1] = stop - now
+return granted
 end
-function fixedWindow.tell(_, view, _, reply)
-reply[#reply + 1] = view.used
-reply[#reply + 1] = view.stop - now
+function fixedWindow.give(terms, key, debitedAt)
+local start, stop, used, reach, _, before = read(key)
+if debitedAt > 0 and debitedAt < start then return end
+used = max(used - terms.cost, 0)
+if used == 0 then
+call("DEL", key)
+strings[key] = nil
+else
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
 end
 end
-local at = 3
-local function readPlan()
-local parts = ARGV[at] + 0
-local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
-at = at + 3
+end
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+if keys > 1 and algorithms[plans[1][3]].inString then
+local values = call("MGET", spread(KEYS))
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+local reply = { now }
+local asks, used = 0, 0
+local function spendOrPeek(plan, parts)
+local spend = plan[1] == "spend"
+local count = plan[2]
+local first = #reply + 1
+local granted
+if parts == 1 then
+granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+else
+granted = count
 for part = 1, parts do
-local algorithm = algorithms[ARGV[at]]
-plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
-at = at + 1 + algorithm.arity
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
 end
-return plan
-end
-local plans = {}
-for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
-if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
-local function readParts(plan, used)
-local views = {}
-for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
-return views
-end
-local reply = {}
-local function spendOrPeek(plan, used)
-local views = readParts(plan, used)
-local granted = plan.count
-for part = 1, #plan do
-granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
-end
-reply[#reply + 1] = granted
-for part = 1, #plan do
-local algorithm, terms, view = plan[part].algorithm, plan[part].terms, views[part]
-local key = KEYS[used + part]
-if plan.mode == "spend" then
-if granted > 0 then algorithm.take(terms, view, granted, key) else algorithm.mend(terms, view, key) end
-end
-algorithm.tell(terms, view, granted > 0, reply, key)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
 end
 end
-local function giveBack(plan, used)
-local views = readParts(plan, used)
-reply[#reply + 1] = 0
-for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
+if granted < count then
+reply[first] = -1 - reply[first]
+if count > 1 then reply[#reply + 1] = granted end
 end
-local function forget(plan, used)
-for part = 1, #plan do del(KEYS[used + part]) end
+end
+local function giveBack(plan, parts)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+end
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+end
 reply[#reply + 1] = 0
 end
-local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
-local used = 0
-while used < #KEYS do
-local plan = plans[1]
-if #plans > 1 then
-plan = plans[ARGV[at] + 0]
-at = at + 1
+local function forget(parts)
+for part = 1, parts do
+call("DEL", KEYS[used + part])
+strings[KEYS[used + part]] = nil
 end
-local told = #reply
-local done, wrong = pcall(modes[plan.mode], plan, used)
+reply[#reply + 1] = 0
+end
+local told = 1
+local function answerTheRest()
+while used < keys do
+local plan = plans[numbers and numbers[asks + 1] or 1]
+local parts = #plan / 2 - 1
+told = #reply
+if plan[1] == "give" then
+giveBack(plan, parts)
+elseif plan[1] == "forget" then
+forget(parts)
+else
+spendOrPeek(plan, parts)
+end
+asks = asks + 1
+used = used + parts
+end
+end
+while used < keys do
+local done, wrong = pcall(answerTheRest)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
-reply[told + 1] = -1
-reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+asks = asks + 1
+used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
 end
-used = used + #plan
 end
 return reply`,
   },
   log: {
-    sha: "9c9a396dcb709861dd5e78894af378df48a0d1a1",
+    sha: "303936fe1be23041717d5dc3654c0c45493de4f4",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local format = string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
-local now = tonumber(ARGV[1])
-local slackMs = now and 60900 or 900
+local STRETCH = 900000
+local CALLERS_SLACK = 60900
+local callersNow = tonumber(ARGV[1])
+local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function ttl(expiresAt)
-return max(ceil((expiresAt - now) / 1000), 0) + slackMs
-end
 local strings = {}
-local function prefetch(keys)
-local values = call("MGET", spread(keys))
-for i = 1, #keys do strings[keys[i]] = values[i] end
-end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt)
-call("SET", key, value, "PX", ttl(expiresAt))
+local function set(key, value, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch == ceil(before / STRETCH) then
+call("SET", key, value, "KEEPTTL")
+else
+call("SET", key, value, "PXAT", format("%d", stretch * 900))
+end
 strings[key] = value
 end
-local function del(key)
-call("DEL", key)
-strings[key] = nil
-end
 do
-local log = { arity = 4 }
+local log = {}
 algorithms.log = log
-function log.terms(at)
-return {
-limit = ARGV[at] + 0,
-window = ARGV[at + 1] + 0,
-merge = ARGV[at + 2] + 0,
-cost = ARGV[at + 3] + 0,
-}
-end
 local WRAP = 281474976710656
 local PRUNE = 32
 local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
 local BASE = packed(0, 0, 0)
+local function expire(key, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
 return { index = index, at = at, sum = sum, till = till }
@@ -885,36 +917,26 @@ if value(newest) < target then return newest, nil end
 local found = search(key, value, target, second or first, newest)
 return entryAt(key, found.index - 1), found
 end
-function log.read(terms, key)
+local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
-if #head == 0 then return { first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0 } end
+if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
 local newest = entryAt(key, -1)
 local last, sum, till = newest.at, newest.sum, newest.till
 local reach = till * 1000 - last
-local jumped = last - now > max(reach, GRACE)
-local before, first
-if jumped then
-before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
-else
-before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
-end
-local base = before.sum
-local total = units(sum, base)
-if not jumped then
+if last - now > max(reach, GRACE) then
+local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
+local total = units(sum, before.sum)
+local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
 return {
-head = head, first = before.index + 1, firstEntry = first, base = base, total = total,
-last = last, sum = sum, till = till,
+head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
+till = mended.till, jumped = true,
 }
 end
-till = ceil((now + reach) / 1000)
+local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
 return {
-head = head, first = 1, firstEntry = { index = 1, at = now, sum = total, till = till }, base = 0, total = total,
-last = now, sum = total, till = till, jumped = true,
+head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
+last = last, sum = sum, till = till, expiresAt = till * 1000,
 }
-end
-function log.room(terms, view, count)
-local room = floor((terms.limit - view.total) / terms.cost)
-return min(count, max(room, 0))
 end
 local function prune(key, view)
 local most = min(view.first - 1, PRUNE)
@@ -922,26 +944,37 @@ if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
 while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
-if gone > 0 then call("LPOP", key, gone) end
+if gone == 0 then return end
+call("LPOP", key, gone)
+view.first = view.first - gone
+if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
-function log.take(terms, view, granted, key)
-log.mend(terms, view, key)
+local function mend(view, key)
+call("DEL", key)
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+expire(key, view.till * 1000, 0)
+view.expiresAt = view.till * 1000
+end
+local function take(terms, view, granted, key)
 local at = max(now, view.last)
 local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-if not view.head then
+local first = view.firstEntry
+if #view.head == 0 then
 call("RPUSH", key, BASE, packed(at, sum, till))
 elseif view.total > 0 and ownWindow and sameSubWindow then
 call("LSET", key, -1, packed(at, sum, till))
+if first.sum == view.sum then first = nil end
 else
 call("RPUSH", key, packed(at, sum, till))
 end
-if view.head then prune(key, view) end
-call("PEXPIRE", key, ttl(till * 1000))
+view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+if #view.head > 0 then prune(key, view) end
+expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
-view.last = at
+view.last, view.sum, view.till = at, sum, till
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
@@ -950,9 +983,7 @@ local size = call("LLEN", key)
 local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
 return search(key, spent, amount, view.firstEntry, newest)
 end
-function log.give(terms, view, key)
-if not view.head then return end
-log.mend(terms, view, key)
+local function giveNewest(terms, view, key)
 local left = view.total - terms.cost
 if left <= 0 then
 call("LTRIM", key, 0, view.first - 1)
@@ -965,88 +996,117 @@ local newest = entryAt(key, -1)
 if call("LLEN", key) == 1 or newest.till * 1000 <= now then
 call("DEL", key)
 else
-call("PEXPIRE", key, ttl(newest.till * 1000))
+expire(key, newest.till * 1000, view.expiresAt)
 end
 end
-function log.mend(_, view, key)
-if not view.jumped then return end
+local function giveOldest(terms, view, key)
+prune(key, view)
+local olderMatter = view.first > 1
+if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
-call("PEXPIRE", key, ttl(view.till * 1000))
+return
+end
+if olderMatter then return end
+local cut = reaching(key, view, terms.cost)
+local sum = (view.base + terms.cost) % WRAP
+call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
+call("LSET", key, 0, packed(0, sum, 0))
 end
 local function wait(terms, view, key)
 local excess = view.total + terms.cost - terms.limit
 if terms.cost > terms.limit or excess <= 0 then return 0 end
 return reaching(key, view, excess).at + terms.window - now
 end
-function log.tell(terms, view, granted, reply, key)
+function log.step(terms, key, count, granted, spend, reply)
+local view = read(terms, key)
+granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+if not reply then return granted end
+if spend and view.jumped then mend(view, key) end
+if spend and granted > 0 then take(terms, view, granted, key) end
 reply[#reply + 1] = view.total
-reply[#reply + 1] = granted and 0 or wait(terms, view, key)
 reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
+if granted < count then reply[#reply + 1] = wait(terms, view, key) end
+return granted
+end
+function log.give(terms, key, debitedAt)
+if debitedAt > 0 and debitedAt + terms.window <= now then return end
+local view = read(terms, key)
+if #view.head == 0 then return end
+if view.jumped then mend(view, key) end
+if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end
 end
-local at = 3
-local function readPlan()
-local parts = ARGV[at] + 0
-local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
-at = at + 3
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+if keys > 1 and algorithms[plans[1][3]].inString then
+local values = call("MGET", spread(KEYS))
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+local reply = { now }
+local asks, used = 0, 0
+local function spendOrPeek(plan, parts)
+local spend = plan[1] == "spend"
+local count = plan[2]
+local first = #reply + 1
+local granted
+if parts == 1 then
+granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+else
+granted = count
 for part = 1, parts do
-local algorithm = algorithms[ARGV[at]]
-plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
-at = at + 1 + algorithm.arity
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
 end
-return plan
-end
-local plans = {}
-for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
-if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
-local function readParts(plan, used)
-local views = {}
-for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
-return views
-end
-local reply = {}
-local function spendOrPeek(plan, used)
-local views = readParts(plan, used)
-local granted = plan.count
-for part = 1, #plan do
-granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
-end
-reply[#reply + 1] = granted
-for part = 1, #plan do
-local algorithm, terms, view = plan[part].algorithm, plan[part].terms, views[part]
-local key = KEYS[used + part]
-if plan.mode == "spend" then
-if granted > 0 then algorithm.take(terms, view, granted, key) else algorithm.mend(terms, view, key) end
-end
-algorithm.tell(terms, view, granted > 0, reply, key)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
 end
 end
-local function giveBack(plan, used)
-local views = readParts(plan, used)
-reply[#reply + 1] = 0
-for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
+if granted < count then
+reply[first] = -1 - reply[first]
+if count > 1 then reply[#reply + 1] = granted end
 end
-local function forget(plan, used)
-for part = 1, #plan do del(KEYS[used + part]) end
+end
+local function giveBack(plan, parts)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+end
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+end
 reply[#reply + 1] = 0
 end
-local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
-local used = 0
-while used < #KEYS do
-local plan = plans[1]
-if #plans > 1 then
-plan = plans[ARGV[at] + 0]
-at = at + 1
+local function forget(parts)
+for part = 1, parts do
+call("DEL", KEYS[used + part])
+strings[KEYS[used + part]] = nil
 end
-local told = #reply
-local done, wrong = pcall(modes[plan.mode], plan, used)
+reply[#reply + 1] = 0
+end
+local told = 1
+local function answerTheRest()
+while used < keys do
+local plan = plans[numbers and numbers[asks + 1] or 1]
+local parts = #plan / 2 - 1
+told = #reply
+if plan[1] == "give" then
+giveBack(plan, parts)
+elseif plan[1] == "forget" then
+forget(parts)
+else
+spendOrPeek(plan, parts)
+end
+asks = asks + 1
+used = used + parts
+end
+end
+while used < keys do
+local done, wrong = pcall(answerTheRest)
 if not done then
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
-reply[told + 1] = -1
-reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+asks = asks + 1
+used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
 end
-used = used + #plan
 end
 return reply`,
   },

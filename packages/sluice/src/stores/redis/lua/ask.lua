@@ -1,78 +1,93 @@
 -- Answers asks one after the other: evaluates every part of an ask, then commits all of them or none.
 -- KEYS     for each ask, one key per part of its plan, in order
--- ARGV     [1] now (see clock.lua), [2] the number of plans, then the plans, then the plan number of each ask if
---          there are several plans
---          a plan is the number of its parts, its count and its mode (spend, peek, give or forget), then for each
---          part the name of an algorithm and its terms
--- Returns  flat integers: for each ask how many were granted, and the level of each part if it spends or peeks; for one
---          that failed, -1 and what was wrong, while the others go on
-local at = 3
-local function readPlan()
-  local parts = ARGV[at] + 0
-  local plan = { count = ARGV[at + 1] + 0, mode = ARGV[at + 2] }
-  at = at + 3
-  for part = 1, parts do
-    local algorithm = algorithms[ARGV[at]]
-    plan[part] = { algorithm = algorithm, terms = algorithm.terms(at + 1) }
-    at = at + 1 + algorithm.arity
-  end
-  return plan
+-- ARGV     [1] now (see clock.lua)
+--          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
+--          terms for each part; the mode is spend, peek, give or forget; a give has the moment of the debit in place
+--          of the count, 0 for none
+--          [3] the plan number of each ask, as JSON, if there are several plans
+-- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
+--          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
+--          For an ask that failed, what was wrong, in an array, while the others go on.
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+if keys > 1 and algorithms[plans[1][3]].inString then
+  -- what is no string is left for get to complain of
+  local values = call("MGET", spread(KEYS))
+  for i = 1, keys do strings[KEYS[i]] = values[i] end
 end
 
-local plans = {}
-for number = 1, ARGV[2] + 0 do plans[number] = readPlan() end
-if #KEYS > 1 and plans[1][1].algorithm.inString then prefetch(KEYS) end
+local reply = { now }
+-- How many asks, and keys of theirs, are done with.
+local asks, used = 0, 0
 
-local function readParts(plan, used)
-  local views = {}
-  for part = 1, #plan do views[part] = plan[part].algorithm.read(plan[part].terms, KEYS[used + part]) end
-  return views
-end
-
-local reply = {}
-local function spendOrPeek(plan, used)
-  local views = readParts(plan, used)
-  local granted = plan.count
-  for part = 1, #plan do
-    granted = min(granted, plan[part].algorithm.room(plan[part].terms, views[part], granted))
-  end
-  reply[#reply + 1] = granted
-  for part = 1, #plan do
-    local algorithm, terms, view = plan[part].algorithm, plan[part].terms, views[part]
-    local key = KEYS[used + part]
-    if plan.mode == "spend" then
-      if granted > 0 then algorithm.take(terms, view, granted, key) else algorithm.mend(terms, view, key) end
+local function spendOrPeek(plan, parts)
+  local spend = plan[1] == "spend"
+  local count = plan[2]
+  local first = #reply + 1
+  local granted
+  if parts == 1 then
+    granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+  else
+    granted = count
+    for part = 1, parts do
+      granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
     end
-    algorithm.tell(terms, view, granted > 0, reply, key)
+    for part = 1, parts do
+      algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+    end
+  end
+  if granted < count then
+    reply[first] = -1 - reply[first]
+    if count > 1 then reply[#reply + 1] = granted end
   end
 end
 
-local function giveBack(plan, used)
-  local views = readParts(plan, used)
-  reply[#reply + 1] = 0
-  for part = 1, #plan do plan[part].algorithm.give(plan[part].terms, views[part], KEYS[used + part]) end
-end
-
-local function forget(plan, used)
-  for part = 1, #plan do del(KEYS[used + part]) end
-  reply[#reply + 1] = 0
-end
-
-local modes = { spend = spendOrPeek, peek = spendOrPeek, give = giveBack, forget = forget }
-local used = 0
-while used < #KEYS do
-  local plan = plans[1]
-  if #plans > 1 then
-    plan = plans[ARGV[at] + 0]
-    at = at + 1
+local function giveBack(plan, parts)
+  -- one that cannot be read fails all before any has changed
+  for part = 1, parts do
+    algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
   end
-  local told = #reply
-  local done, wrong = pcall(modes[plan.mode], plan, used)
+  for part = 1, parts do
+    algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+  end
+  reply[#reply + 1] = 0
+end
+
+local function forget(parts)
+  for part = 1, parts do
+    call("DEL", KEYS[used + part])
+    strings[KEYS[used + part]] = nil
+  end
+  reply[#reply + 1] = 0
+end
+
+-- Where the reply to the ask at hand begins.
+local told = 1
+local function answerTheRest()
+  while used < keys do
+    local plan = plans[numbers and numbers[asks + 1] or 1]
+    local parts = #plan / 2 - 1
+    told = #reply
+    if plan[1] == "give" then
+      giveBack(plan, parts)
+    elseif plan[1] == "forget" then
+      forget(parts)
+    else
+      spendOrPeek(plan, parts)
+    end
+    asks = asks + 1
+    used = used + parts
+  end
+end
+
+while used < keys do
+  local done, wrong = pcall(answerTheRest)
   if not done then
     for extra = #reply, told + 1, -1 do reply[extra] = nil end
-    reply[told + 1] = -1
-    reply[told + 2] = type(wrong) == "table" and wrong.err or wrong
+    reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+    asks = asks + 1
+    used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
   end
-  used = used + #plan
 end
 return reply

@@ -1,34 +1,27 @@
--- What every script shares: the time, read once, how long a key is kept, and strings, read once per key.
+-- What every script shares: the time, read once, and strings, read once per key and dropped when they stop mattering.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
 local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+local format = string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 -- Clocks that differ by less are never taken for one that jumped.
 local GRACE = 1000000
-local now = tonumber(ARGV[1])
--- Redis expires keys by its own clock at the start of the script, a little behind the TIME read here; a
--- caller's clock may be much further off.
-local slackMs = now and 60900 or 900
+-- Redis drops a key at the end of the stretch of 900 ms in which it stops mattering: a write that leaves a key in its
+-- stretch leaves its expiry alone, which is more than half of what a write costs.
+local STRETCH = 900000
+-- By a caller's clock the expiry is set anew with every write, and a minute late, for Redis drops keys by its own.
+local CALLERS_SLACK = 60900
+local callersNow = tonumber(ARGV[1])
+local now = callersNow
 if not now then
   local time = call("TIME")
   now = time[1] * 1000000 + time[2]
 end
 
--- Milliseconds to keep a key that matters until expiresAt.
-local function ttl(expiresAt)
-  return max(ceil((expiresAt - now) / 1000), 0) + slackMs
-end
-
 -- Strings by key, as they stand in this call; false is a key that may hold something else.
 local strings = {}
-
--- Reads many strings at once; what is no string is left for get to complain of.
-local function prefetch(keys)
-  local values = call("MGET", spread(keys))
-  for i = 1, #keys do strings[keys[i]] = values[i] end
-end
 
 local function get(key)
   local value = strings[key] or call("GET", key)
@@ -36,12 +29,16 @@ local function get(key)
   return value
 end
 
-local function set(key, value, expiresAt)
-  call("SET", key, value, "PX", ttl(expiresAt))
+-- Writes what matters until expiresAt over what mattered until before, 0 for nothing. Numbers become text by format
+-- because Redis takes six times as long.
+local function set(key, value, expiresAt, before)
+  local stretch = ceil(expiresAt / STRETCH)
+  if callersNow then
+    call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+  elseif stretch == ceil(before / STRETCH) then
+    call("SET", key, value, "KEEPTTL")
+  else
+    call("SET", key, value, "PXAT", format("%d", stretch * 900))
+  end
   strings[key] = value
-end
-
-local function del(key)
-  call("DEL", key)
-  strings[key] = nil
 end
