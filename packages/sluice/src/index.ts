@@ -25,5 +25,6 @@ export {
   type TokenBucket,
   tokenBucket,
 } from "./policy.js"
+export { type Place, type Scope, scopeOf, stateKey } from "./state-key.js"
 export type { Answer, Ask, Mode, Part, Store } from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"

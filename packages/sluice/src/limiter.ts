@@ -2,7 +2,7 @@
 import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
-import { stateKey } from "./state-key.js"
+import { scopeOf } from "./state-key.js"
 import type { Mode, Part, Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 
@@ -94,7 +94,9 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     },
     async reset(key, options = {}) {
       checkFields("INVALID_OPTION", "a reset", options, ["policy"])
-      await store.forget(policiesFor(key, options.policy).map(([policy]) => stateKey(name, key, policy)))
+      await store.forget(
+        policiesFor(key, options.policy).map(([policy]) => ({ scope: scopeOf(name, policy), key })),
+      )
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -103,7 +105,8 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
 
 function partsOf(charged: ReturnType<typeof charges>, name: string, key: string): Part[] {
   return charged.map(({ name: policyName, policy, cost }) => ({
-    key: stateKey(name, key, policyName),
+    scope: scopeOf(name, policyName),
+    key,
     policy,
     cost,
   }))

@@ -1,10 +1,9 @@
 import type { Level } from "./algorithm.js"
 import type { Policy } from "./policy.js"
+import type { Place } from "./state-key.js"
 
-/** One policy of an ask: which state it counts in and what the ask costs there. */
-export interface Part {
-  /** Names the state; made by `stateKey`. Parts of one ask have different keys. */
-  readonly key: string
+/** One policy of an ask: where its state is and what the ask costs there. Parts of one ask have different places. */
+export interface Part extends Place {
   readonly policy: Policy
   /** Units, 1 or more. */
   readonly cost: number
@@ -40,6 +39,6 @@ export interface Store {
    * only what of that debit is certain to count still.
    */
   giveBack(parts: readonly Part[], at?: number): void | Promise<void>
-  /** Forgets these keys, under every algorithm. */
-  forget(keys: readonly string[]): void | Promise<void>
+  /** Forgets what is there, under every algorithm. */
+  forget(places: readonly Place[]): void | Promise<void>
 }

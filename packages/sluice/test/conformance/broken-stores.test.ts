@@ -1,5 +1,6 @@
 import { Redis } from "ioredis"
 import type { Ask, Part, Policy, Store } from "sluice"
+import { scopeOf } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { conformance, type Rig } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -28,13 +29,13 @@ function broken(change: (store: Store, rig: Rig) => Partial<Store>) {
   }
 }
 
-const withKeys = (parts: readonly Part[], key: (part: Part) => string) =>
-  parts.map((part) => ({ ...part, key: key(part) }))
+const moved = (parts: readonly Part[], to: (part: Part) => Partial<Part>) =>
+  parts.map((part) => ({ ...part, ...to(part) }))
 
-const rekeyed = (key: (part: Part) => string) =>
+const misplacing = (to: (part: Part) => Partial<Part>) =>
   broken((store) => ({
-    ask: (ask) => store.ask({ ...ask, parts: withKeys(ask.parts, key) }),
-    giveBack: (parts) => store.giveBack(withKeys(parts, key)),
+    ask: (ask) => store.ask({ ...ask, parts: moved(ask.parts, to) }),
+    giveBack: (parts) => store.giveBack(moved(parts, to)),
   }))
 
 const looser = (policy: Policy): Policy =>
@@ -102,7 +103,7 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
       return {
         async ask(ask: Ask) {
           const now = clock()
-          if (now < latest - 3_000_000) await store.forget(ask.parts.map(({ key }) => key))
+          if (now < latest - 3_000_000) await store.forget(ask.parts)
           latest = now
           return store.ask(ask)
         },
@@ -188,14 +189,20 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
       },
     })),
   ],
-  [10, "folds the case of keys", 1, rekeyed(({ key }) => key.toLowerCase())],
+  [10, "folds the case of keys", 1, misplacing(({ key }) => ({ key: key.toLowerCase() }))],
   [
     10,
     "lets the policies of a record share a key",
     1,
-    rekeyed(({ key }) => key.slice(0, key.indexOf("}") + 1)),
+    misplacing(({ scope }) => ({ scope: scopeOf(scope.limiter, "one") })),
   ],
-  [10, "cuts keys short", 2, rekeyed(({ key }) => key.slice(0, 4))],
+  [10, "cuts keys short", 1, misplacing(({ key }) => ({ key: key.slice(0, 4) }))],
+  [
+    10,
+    "takes no notice of the name of a limiter",
+    1,
+    misplacing(({ scope }) => ({ scope: scopeOf("one", scope.policy) })),
+  ],
   [
     11,
     "grants twice the limit",
@@ -209,14 +216,14 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
     12,
     "starts afresh when parameters change",
     7,
-    rekeyed(({ key, policy }) => `${key}${JSON.stringify(policy)}`),
+    misplacing(({ key, policy }) => ({ key: `${key}${JSON.stringify(policy)}` })),
   ],
   [
     13,
     "gives everything back",
     14,
     broken((store) => ({
-      giveBack: (parts) => store.forget(parts.map(({ key }) => key)),
+      giveBack: (parts) => store.forget(parts),
     })),
   ],
   [13, "ignores a reset", 14, broken(() => ({ forget() {} }))],

@@ -46,7 +46,7 @@ export async function startComparison(): Promise<Comparison> {
       now = operation.at
       const expected = apply(twin, operation)
       if (operation.call === "giveBack") await store.giveBack(operation.parts, operation.debitedAt)
-      if (operation.call === "forget") await store.forget(operation.keys)
+      if (operation.call === "forget") await store.forget(operation.places)
       if (operation.call !== "ask" || expected === undefined) continue
       const received = await store.ask(operation.ask)
       if (!isDeepStrictEqual(received, expected)) return { step, expected, received }

@@ -1,5 +1,5 @@
 import fc from "fast-check"
-import { type Mode, type Policy, slidingLog, slidingWindow } from "sluice"
+import { type Mode, type Policy, scopeOf, slidingLog, slidingWindow } from "sluice"
 import { afterAll, beforeAll, test } from "vitest"
 import { type History, historyUnder, type Operation } from "../support/histories.js"
 import { EPOCH } from "../support/moves.js"
@@ -44,7 +44,14 @@ const busyHistory = fc
     let at = EPOCH
     return steps.map(({ gap, policy, cost, call }): Operation => {
       at += gap
-      const parts = [{ key: "{parity:busy}:default", policy: policies[family + policy] as Policy, cost }]
+      const parts = [
+        {
+          scope: scopeOf("parity", "default"),
+          key: "busy",
+          policy: policies[family + policy] as Policy,
+          cost,
+        },
+      ]
       if (call === "giveBack") return { at, call, parts, debitedAt: undefined }
       return { at, call: "ask", ask: { parts, count: 1, mode: call as Mode } }
     })
@@ -62,7 +69,9 @@ const clearing = fc.record({
 
 /** A grant a millisecond, one after some of them have left the window, and a look from before they had. */
 const clearedHistory = clearing.map(({ entries, expired, back }): History => {
-  const parts = [{ key: "{parity:cleared}:default", policy: policies[0] as Policy, cost: 1 }]
+  const parts = [
+    { scope: scopeOf("parity", "default"), key: "cleared", policy: policies[0] as Policy, cost: 1 },
+  ]
   const ask = (at: number, mode: Mode): Operation => ({ at, call: "ask", ask: { parts, count: 1, mode } })
   const later = EPOCH + (WINDOW + Math.min(expired, entries)) * 1_000
   const grants = Array.from({ length: entries }, (_, i) => ask(EPOCH + i * 1_000, "spend"))
@@ -83,13 +92,14 @@ const wrappingHistory = fc
   .array(huge, { minLength: 900, maxLength: 1_000, size: "max" })
   .map((steps): History => {
     const policy = slidingLog({ limit: GREATEST, window: WINDOW })
-    const key = "{parity:huge}:default"
+    const place = { scope: scopeOf("parity", "default"), key: "huge" }
     let at = EPOCH
     return steps.map(({ gap, cost, call }): Operation => {
       // one unit of many, and at once: a log given back whole or when it has run out begins anew
-      if (call === "giveBack") return { at, call, parts: [{ key, policy, cost: 1 }], debitedAt: undefined }
+      if (call === "giveBack")
+        return { at, call, parts: [{ ...place, policy, cost: 1 }], debitedAt: undefined }
       at += gap
-      return { at, call: "ask", ask: { parts: [{ key, policy, cost }], count: 1, mode: "spend" } }
+      return { at, call: "ask", ask: { parts: [{ ...place, policy, cost }], count: 1, mode: "spend" } }
     })
   })
 

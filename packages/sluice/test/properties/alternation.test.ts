@@ -5,7 +5,7 @@ import { attempts, grantsOf } from "../support/adversary.js"
 import { boundOf, checkBound, type Grant } from "../support/bounds.js"
 import { EPOCH } from "../support/moves.js"
 import { kinds, relativesOf } from "../support/policy-kinds.js"
-import { reference } from "../support/reference.js"
+import { reference, scope } from "../support/reference.js"
 
 describe("two policies in turns on one key each keep their own bound", () => {
   test.each(kinds)("%s", { timeout: 60_000 }, (kind) => {
@@ -64,7 +64,7 @@ describe("two policies in turns on one key each keep their own bound", () => {
     const start = EPOCH - (EPOCH % 60_000)
     const grants: Grant[] = []
     for (const [at, turn, units] of turns) {
-      const parts = [{ key: "key", policy: policies[turn], cost: 1 }]
+      const parts = [{ scope, key: "key", policy: policies[turn], cost: 1 }]
       const { granted } = subject.ask({ parts, count: units, mode: "spend" }, start + at)
       if (turn === 0 && granted > 0) grants.push({ at, units: granted })
     }
@@ -77,7 +77,7 @@ describe("a denied ask of one policy changes nothing for another", () => {
     const holds = fc.property(relativesOf(kind), attempts, ([policy, relative], history) => {
       const subject = reference()
       const see = (now: number, of: Policy) =>
-        subject.ask({ parts: [{ key: "key", policy: of, cost: 1 }], count: 3, mode: "peek" }, now)
+        subject.ask({ parts: [{ scope, key: "key", policy: of, cost: 1 }], count: 3, mode: "peek" }, now)
       const watched = {
         ...subject,
         ask(ask: Parameters<typeof subject.ask>[0], now: number) {

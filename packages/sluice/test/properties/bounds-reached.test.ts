@@ -2,7 +2,7 @@ import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, token
 import { expect, test } from "vitest"
 import { boundOf } from "../support/bounds.js"
 import { EPOCH } from "../support/moves.js"
-import { reference } from "../support/reference.js"
+import { reference, scope } from "../support/reference.js"
 
 const second = 1_000_000
 
@@ -84,7 +84,7 @@ test.each(cases)("the bound is reached by %s", (_, policy, taken, from) => {
   const subject = reference()
   const start = EPOCH - (EPOCH % second)
   for (const [at, units] of taken) {
-    const parts = [{ key: "key", policy, cost: 1 }]
+    const parts = [{ scope, key: "key", policy, cost: 1 }]
     expect(subject.ask({ parts, count: units, mode: "spend" }, start + at).granted).toBe(units)
   }
   const within = taken.slice(from)

@@ -5,7 +5,7 @@ import { type Attempt, attempts, grantsOf } from "../support/adversary.js"
 import { boundOf, checkBound } from "../support/bounds.js"
 import { anySize, anywhere, costOf, EPOCH, edgesOf, moved } from "../support/moves.js"
 import { isInterval, kinds, limitOf, periodOf, policyOf } from "../support/policy-kinds.js"
-import { type Reference, reference } from "../support/reference.js"
+import { type Reference, reference, scope } from "../support/reference.js"
 
 const SECOND = 1_000_000
 const HOUR = 3_600 * SECOND
@@ -18,7 +18,7 @@ function play(subject: Reference, policy: Policy, start: number, history: readon
   for (const { move, size, count } of history) {
     now = moved(now, move, { policy, edges })
     latest = Math.max(latest, now)
-    const parts = [{ key: "key", policy, cost: costOf(size, policy) }]
+    const parts = [{ scope, key: "key", policy, cost: costOf(size, policy) }]
     const answer = subject.ask({ parts, count: count === 0 ? limitOf(policy) : count, mode: "spend" }, now)
     edges = edgesOf(parts, answer, now)
   }
@@ -58,13 +58,13 @@ describe("a clock that jumps back grants nothing by it, and delays nobody by mor
         const last = ahead.length === 0 ? first : play(subject, policy, first.now + jump, ahead)
         const latest = Math.max(first.latest, last.latest)
         const back = last.now - jump
-        const parts = [{ key: "key", policy, cost: costOf(size, policy) }]
+        const parts = [{ scope, key: "key", policy, cost: costOf(size, policy) }]
         const count = limitOf(policy)
         const room = subject.ask({ parts, count, mode: "peek" }, latest).granted
         const granted = subject.ask({ parts, count, mode: "spend" }, back).granted
         expect(granted).toBeLessThanOrEqual(room)
 
-        const one = [{ key: "key", policy, cost: 1 }]
+        const one = [{ scope, key: "key", policy, cost: 1 }]
         subject.ask({ parts: one, count: 1, mode: "spend" }, back)
         // one period as without the jump, for the jump another or a second, and up to the next step
         const period = (Math.ceil(periodOf(policy) / 1_000) + 1) * 1_000

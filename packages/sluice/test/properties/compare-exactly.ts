@@ -4,7 +4,7 @@ import { countingOf, termsOf } from "../../src/algorithms/index.js"
 import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "../support/moves.js"
 import { type Oracle, oracleOf } from "../support/oracles.js"
 import { limitOf } from "../support/policy-kinds.js"
-import { type Reference, reference } from "../support/reference.js"
+import { type Reference, reference, scope } from "../support/reference.js"
 
 export interface Step {
   readonly move: Move
@@ -25,7 +25,7 @@ export function stepsOf(minLength: number, maxLength: number): fc.Arbitrary<Step
 }
 
 /** Denies whatever it is asked. */
-const hopeless: Part = { key: "hopeless", policy: fixedWindow({ limit: 1, window: "1s" }), cost: 2 }
+const hopeless: Part = { scope, key: "hopeless", policy: fixedWindow({ limit: 1, window: "1s" }), cost: 2 }
 
 /** Plays steps on the TypeScript step and on its oracle; throws where they differ, else says how many steps. */
 export function compareExactly(policy: Policy, history: readonly Step[]): number {
@@ -35,7 +35,7 @@ export function compareExactly(policy: Policy, history: readonly Step[]): number
   let edges: number[] = []
   for (const { move, size, count, mode } of history) {
     now = moved(now, move, { policy, edges })
-    const part = { key: "key", policy, cost: costOf(size, policy) }
+    const part = { scope, key: "key", policy, cost: costOf(size, policy) }
     const most = (of: number) => mostThatFit(oracle, BigInt(now), BigInt(part.cost), of)
     for (let n = 1; n <= 6; n += 1) {
       same(`room for ${n}`, subject.ask({ parts: [part], count: n, mode: "peek" }, now).granted, most(n))

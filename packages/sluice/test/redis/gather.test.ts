@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
-import { createLimiter, fixedWindow, slidingLog, tokenBucket } from "sluice"
+import { createLimiter, fixedWindow, scopeOf, slidingLog, tokenBucket } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
@@ -172,7 +172,8 @@ describe("asks are gathered into calls", () => {
   test("no more than 100,000 asks wait, the next is refused at once", async () => {
     const silent: RedisClient = { ...ioredis(client), runByHash: () => new Promise(() => {}) }
     const store = redisStore(silent)
-    const ask = () => store.ask({ parts: [{ key: "{n:k}:p", policy, cost: 1 }], count: 1, mode: "spend" })
+    const ask = () =>
+      store.ask({ parts: [{ scope: scopeOf("n", "p"), key: "k", policy, cost: 1 }], count: 1, mode: "spend" })
     // four calls leave with 64 asks each, the rest waits
     for (let i = 0; i < 4 * 64; i += 1) ask()
     await new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis"
 import { createClient } from "redis"
-import { createLimiter, fixedWindow, type Store, slidingLog, tokenBucket } from "sluice"
+import { createLimiter, fixedWindow, type Store, scopeOf, slidingLog, tokenBucket } from "sluice"
 import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -126,11 +126,12 @@ describe("what the server says", () => {
   test("is kept as the cause of the error", async () => {
     const throwing = { ...ioredis(io), runByHash: () => Promise.reject("no error at all") }
     const store = redisStore(throwing)
-    await expect(store.giveBack([{ key: "k", policy: policy.all, cost: 1 }])).rejects.toMatchObject({
+    const place = { scope: scopeOf("n", "p"), key: "k" }
+    await expect(store.giveBack([{ ...place, policy: policy.all, cost: 1 }])).rejects.toMatchObject({
       code: "STORE_UNKNOWN",
       cause: { message: "no error at all" },
     })
-    await expect(store.forget(["k"])).rejects.toThrow("the call may have run: no error at all")
+    await expect(store.forget([place])).rejects.toThrow("the call may have run: no error at all")
   })
 
   test("a call refused by a script that will not end is tried until it passes", async () => {

@@ -4,6 +4,7 @@ import type { Grant } from "./bounds.js"
 import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "./moves.js"
 import { limitOf } from "./policy-kinds.js"
 import type { Reference } from "./reference.js"
+import { scope } from "./reference.js"
 
 /** One attempt to get more than the policy allows. */
 export interface Attempt {
@@ -38,7 +39,7 @@ export function grantsOf(
     const index = turn % policies.length
     const policy = policies[index] as Policy
     now = moved(now, move, { policy, edges })
-    const parts = [{ key: "key", policy, cost: costOf(size, policy) }]
+    const parts = [{ scope, key: "key", policy, cost: costOf(size, policy) }]
     const answer = subject.ask({ parts, count: count === 0 ? limitOf(policy) : count, mode: "spend" }, now)
     if (answer.granted > 0) grants[index]?.push({ at: now, units: answer.granted * costOf(size, policy) })
     edges = edgesOf(parts, answer, now)

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import type { Answer, Ask, Part, Policy } from "sluice"
+import { type Place, scopeOf } from "sluice"
 import { anySize, anywhere, costOf, EPOCH, edgesOf, type Move, moved, type Size } from "./moves.js"
 import { type Kind, kinds, policyOf, relativesOf } from "./policy-kinds.js"
 import { type Reference, reference } from "./reference.js"
@@ -13,7 +14,7 @@ export type Operation =
       readonly parts: readonly Part[]
       readonly debitedAt: number | undefined
     }
-  | { readonly at: number; readonly call: "forget"; readonly keys: readonly string[] }
+  | { readonly at: number; readonly call: "forget"; readonly places: readonly Place[] }
 
 export type History = readonly Operation[]
 
@@ -53,7 +54,9 @@ export function historyUnder(
   return fc.tuple(policies, fc.array(intent, limits)).map(([choice, intents]) =>
     settle(intents, ({ policy, key, size }) => {
       const chosen = choice[policy % choice.length] as Policy
-      return [{ key: `{parity:${key}}:default`, policy: chosen, cost: costOf(size, chosen) }]
+      return [
+        { scope: scopeOf("parity", "default"), key: `${key}`, policy: chosen, cost: costOf(size, chosen) },
+      ]
     }),
   )
 }
@@ -65,7 +68,8 @@ export function historyOfSeveral(limits: fc.ArrayConstraints = lengths): fc.Arbi
     settle(intents, ({ policy, key, size, count }) => {
       const policies = [a, b, c].slice(0, 1 + ((policy + count) % 3))
       return policies.map((each, i) => ({
-        key: `{parity:${key % 2}}:${i}`,
+        scope: scopeOf("parity", `${i}`),
+        key: `${key % 2}`,
         policy: each,
         cost: costOf(i === 0 ? size : { ...size, n: (size.n + 5 * i) % 12 }, each),
       }))
@@ -103,7 +107,7 @@ function operationOf(
 ): Operation {
   if (call === "giveBack") return { at, call, parts, debitedAt: undefined }
   if (call === "undo") return { at, call: "giveBack", parts, debitedAt }
-  if (call === "forget") return { at, call, keys: parts.map(({ key }) => key) }
+  if (call === "forget") return { at, call, places: parts }
   return { at, call: "ask", ask: { parts, count, mode: call } }
 }
 
@@ -111,7 +115,7 @@ function operationOf(
 export function apply(played: Reference, operation: Operation): Answer | undefined {
   if (operation.call === "ask") return played.ask(operation.ask, operation.at)
   if (operation.call === "giveBack") played.giveBack(operation.parts, operation.at, operation.debitedAt)
-  else played.forget(operation.keys)
+  else played.forget(operation.places)
   return undefined
 }
 

@@ -1,12 +1,16 @@
 import type { Answer, Ask, Part, Policy } from "sluice"
+import { type Place, scopeOf, stateKey } from "sluice"
 import type { Level, State } from "../../src/algorithm.js"
 import { type AnyAlgorithm, countingOf, suffixes } from "../../src/algorithms/index.js"
+
+/** A scope for tests that need only one. */
+export const scope = scopeOf("test", "default")
 
 /** The TypeScript steps over a plain map that forgets nothing, at whatever time it is told. */
 export interface Reference {
   ask(ask: Ask, now: number): Answer
   giveBack(parts: readonly Part[], now: number, at?: number): void
-  forget(keys: readonly string[]): void
+  forget(places: readonly Place[]): void
 }
 
 /** Creates a reference; another `algorithmOf` makes it count wrong on purpose. */
@@ -15,9 +19,10 @@ export function reference(
 ): Reference {
   const states = new Map<string, State>()
 
-  const read = ({ key, policy, cost }: Part, now: number) => {
+  const read = (part: Part, now: number) => {
+    const { policy, cost } = part
     const algorithm = algorithmOf(policy)
-    const place = `${key}:${countingOf(policy).suffix}`
+    const place = `${stateKey(part)}:${countingOf(policy).suffix}`
     const terms = algorithm.terms(policy, cost)
     return { algorithm, place, terms, view: algorithm.read(terms, states.get(place), now) }
   }
@@ -53,8 +58,8 @@ export function reference(
       }
     },
 
-    forget(keys) {
-      for (const key of keys) for (const suffix of suffixes) states.delete(`${key}:${suffix}`)
+    forget(places) {
+      for (const place of places) for (const suffix of suffixes) states.delete(`${stateKey(place)}:${suffix}`)
     },
   }
 }

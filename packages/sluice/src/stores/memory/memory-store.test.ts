@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createLimiter } from "../../limiter.js"
 import { fixedWindow, tokenBucket } from "../../policy.js"
+import { scopeOf } from "../../state-key.js"
 import { manualClock } from "../../testing/manual-clock.js"
 import { memoryStore } from "./memory-store.js"
 
@@ -26,7 +27,7 @@ describe("a memory store", () => {
 
   test("answers at once, without a promise", () => {
     const answer = memoryStore().ask({
-      parts: [{ key: "{n:k}:p", policy: perHour, cost: 1 }],
+      parts: [{ scope: scopeOf("n", "p"), key: "k", policy: perHour, cost: 1 }],
       count: 5,
       mode: "spend",
     })

@@ -2,6 +2,7 @@ import type { Level, State } from "../../algorithm.js"
 import { countingOf, suffixes, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
+import { type Place, stateKey } from "../../state-key.js"
 import type { Answer, Ask, Part, Store } from "../../store.js"
 import { Shelf } from "./shelf.js"
 
@@ -19,7 +20,7 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store {
   ask(ask: Ask): Answer
   giveBack(parts: readonly Part[], at?: number): void
-  forget(keys: readonly string[]): void
+  forget(places: readonly Place[]): void
   /** How many keys it holds. */
   readonly size: number
 }
@@ -39,7 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
   const read = (part: Part, now: number) => {
     const { algorithm, suffix } = countingOf(part.policy)
-    const key = `${part.key}:${suffix}`
+    const key = `${stateKey(part)}:${suffix}`
     const terms = termsOf(part.policy, part.cost)
     const view = algorithm.read(terms, shelf.get(key), now)
     return { algorithm, key, terms, view }
@@ -82,8 +83,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       }
     },
 
-    forget(keys) {
-      for (const key of keys) for (const suffix of suffixes) shelf.delete(`${key}:${suffix}`)
+    forget(places) {
+      for (const place of places) for (const suffix of suffixes) shelf.delete(`${stateKey(place)}:${suffix}`)
     },
 
     get size() {

@@ -1,5 +1,5 @@
 import { SluiceError } from "../../errors.js"
-import type { Answer, Part } from "../../store.js"
+import type { Answer } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 
@@ -60,7 +60,7 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const leave = (batch: readonly Group[]) => {
     for (const group of batch) {
       waiting -= group.callers.length
-      for (const { key } of group.parts) if (lastOf.get(key) === group) lastOf.delete(key)
+      for (const key of group.keys) if (lastOf.get(key) === group) lastOf.delete(key)
     }
   }
 
@@ -70,14 +70,14 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       }
       waiting += 1
-      const equal = lastOf.get((ask.parts[0] as Part).key)
+      const equal = lastOf.get(ask.keys[0] as string)
       // what came in between for one of the keys keeps its turn
-      if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
+      if (equal?.takes(ask) && ask.keys.every((key) => lastOf.get(key) === equal)) {
         equal.callers.push({ resolve, reject })
         return
       }
       const group = new Group(ask, { resolve, reject })
-      for (const { key } of ask.parts) lastOf.set(key, group)
+      for (const key of ask.keys) lastOf.set(key, group)
       queue.push(group)
       schedule()
     })
@@ -89,7 +89,7 @@ function endOfCall(queue: readonly Group[], from: number, share: number): number
   let end = from
   let keys = 0
   while (end < most) {
-    keys += (queue[end] as Group).parts.length
+    keys += (queue[end] as Group).keys.length
     if (keys > MOST_KEYS && end > from) break
     end += 1
   }
@@ -116,7 +116,6 @@ export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answe
   }
 }
 
-function tagOf({ parts }: ScriptAsk): string {
-  const key = parts[0]?.key ?? ""
+function tagOf({ keys: [key = ""] }: ScriptAsk): string {
   return key.slice(0, key.indexOf("}"))
 }

@@ -15,14 +15,16 @@ const MOST_EQUAL = 4_096
 /** Equal asks as one ask with a count, granted in the order in which they came. */
 export class Group implements ScriptAsk {
   readonly parts: readonly Part[]
+  readonly keys: readonly string[]
   readonly mode: ScriptAsk["mode"]
   /** When the first was asked, by `performance.now()`. */
   readonly since = performance.now()
   readonly callers: Caller[]
   readonly #count: number
 
-  constructor({ parts, mode, count }: ScriptAsk, caller: Caller) {
+  constructor({ parts, keys, mode, count }: ScriptAsk, caller: Caller) {
     this.parts = parts
+    this.keys = keys
     this.mode = mode
     this.#count = count
     this.callers = [caller]
@@ -33,7 +35,7 @@ export class Group implements ScriptAsk {
   }
 
   /** Whether an ask may join: it asks the same of the same keys, once. */
-  takes({ parts, mode, count }: ScriptAsk): boolean {
+  takes({ parts, keys, mode, count }: ScriptAsk): boolean {
     return (
       mode === this.mode &&
       (mode === "spend" || mode === "peek") &&
@@ -41,7 +43,7 @@ export class Group implements ScriptAsk {
       this.#count === 1 &&
       this.callers.length < MOST_EQUAL &&
       samePrice(parts, this.parts) &&
-      parts.every(({ key }, i) => key === this.parts[i]?.key)
+      keys.every((key, i) => key === this.keys[i])
     )
   }
 

@@ -1,7 +1,8 @@
 import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
 import { fixedWindow } from "../../policy.js"
-import type { Ask } from "../../store.js"
+import { scopeOf } from "../../state-key.js"
+import type { ScriptAsk } from "./call.js"
 import { decodeAnswers, encodeAsks } from "./call.js"
 import { ioredis } from "./clients/ioredis.js"
 import { outcomeOf } from "./outcome.js"
@@ -38,16 +39,17 @@ describe("an error", () => {
   })
 })
 
-const ask = (key: string, cost = 1): Ask => ({
-  parts: [{ key, policy: fixedWindow({ limit: 5, window: 1 }), cost }],
+const ask = (key: string, cost = 1): ScriptAsk => ({
+  parts: [{ scope: scopeOf("n", "x"), key, policy: fixedWindow({ limit: 5, window: 1 }), cost }],
+  keys: [key],
   count: 1,
   mode: "spend",
 })
 
 describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
-    expect(encodeAsks("p", "7", [ask("{n:a}:x"), ask("{n:b}:x"), ask("{n:a}:x", 2)])).toMatchObject({
-      keys: ["p:{n:a}:x:fw", "p:{n:b}:x:fw", "p:{n:a}:x:fw"],
+    expect(encodeAsks("7", [ask("a"), ask("b"), ask("a", 2)])).toMatchObject({
+      keys: ["a", "b", "a"],
       args: [
         "7",
         `[${[1, 2].map((cost) => `["spend",1,"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":${cost}}]`)}]`,

@@ -1,8 +1,9 @@
-import { oneOfEach } from "../../algorithms/index.js"
+import { countingOf, oneOfEach } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
-import type { Store } from "../../store.js"
+import { stateKey } from "../../state-key.js"
+import type { Part, Store } from "../../store.js"
 import { encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
@@ -34,19 +35,24 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
-  const route: Route = { client, patience, encode: (asks) => encodeAsks(prefix, now(), asks) }
+  const route: Route = { client, patience, encode: (asks) => encodeAsks(now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
+  const keyOf = (part: Part) => `${prefix}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+
   return {
-    async ask(ask) {
-      return ask.parts.length === 0 ? { granted: ask.count, levels: [], at: 0 } : send(ask)
+    async ask({ parts, count, mode }) {
+      if (parts.length === 0) return { granted: count, levels: [], at: 0 }
+      return send({ parts, keys: parts.map(keyOf), count, mode })
     },
     async giveBack(parts, at = 0) {
-      if (parts.length > 0) await send({ parts, count: at, mode: "give" })
+      if (parts.length > 0) await send({ parts, keys: parts.map(keyOf), count: at, mode: "give" })
     },
-    async forget(keys) {
-      const parts = keys.flatMap((key) => oneOfEach.map((policy) => ({ key, policy, cost: 1 })))
-      if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
+    async forget(places) {
+      const parts = places.flatMap(({ scope, key }) =>
+        oneOfEach.map((policy) => ({ scope, key, policy, cost: 1 })),
+      )
+      if (parts.length > 0) await send({ parts, keys: parts.map(keyOf), count: 1, mode: "forget" })
     },
   }
 }

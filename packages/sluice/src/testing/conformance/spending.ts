@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { SluiceError } from "../../errors.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
+import { scopeOf } from "../../state-key.js"
 import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.js"
 
 const threePolicies = {
@@ -103,7 +104,8 @@ export const spending: readonly ConformanceCase[] = [
     name: "of a count of asks every policy grants the least",
     async run({ stores: [store] }) {
       const parts = Object.values(threePolicies).map((policy, i) => ({
-        key: `{count:k}:${i}`,
+        scope: scopeOf("count", `${i}`),
+        key: "k",
         policy,
         cost: 1,
       }))

@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Redis } from "ioredis"
+import { type Answer, type Ask, createLimiter, fixedWindow, type Store } from "sluice"
+import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type Askers, startAskers } from "../support/asker-processes.js"
+import { askInBursts, type Recorded } from "../support/bursts.js"
+import { violationIn } from "../support/linearizable.js"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+const PROCESSES = 4
+const SECOND = 1e9
+const keys = ["a", "b", "c", "d"]
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+const answeredBy = (source: Recorded["source"]) => (operation: Recorded) => operation.source === source
+const isGift = ({ kind }: Recorded) => kind === "refund" || kind === "reset"
+const was = (allowed: boolean) => (operation: Recorded) =>
+  operation.kind === "ask" && operation.allowed === allowed
+
+/** The report of the first key whose answers no order explains. */
+function firstViolation(operations: readonly Recorded[], limit: number): string | undefined {
+  for (const key of keys) {
+    const report = violationIn(
+      operations.filter((operation) => operation.key === key),
+      limit,
+    )
+    if (report !== undefined) return `${key}: ${report}`
+  }
+  return undefined
+}
+
+describe("four processes that ask at once in batches", () => {
+  let askers: Askers
+  beforeAll(async () => {
+    askers = await startAskers(server.port, PROCESSES)
+  })
+  afterAll(() => askers?.stop())
+
+  async function history(name: string, limit: number, gifts: boolean): Promise<Recorded[]> {
+    const tasks = Array.from({ length: PROCESSES }, (_, i) => {
+      const load = { by: `process ${i}`, seed: 1_000 + i, keys, operations: 1_500, gifts }
+      return { name, limit, load }
+    })
+    const works = await askers.work(tasks)
+    for (const { operations, calls } of works) expect(calls).toBeLessThan(operations.length / 2)
+    const recorded = works.flatMap(({ operations }) => operations)
+    expect(contended(recorded).length).toBeGreaterThan(500)
+    return recorded
+  }
+
+  test("hear of nothing but what was left within the last second where nothing is given back", async () => {
+    const limit = 2_000
+    const recorded = await history("spends", limit, false)
+    const operations = recorded.map((each) =>
+      answeredBy("cache")(each) ? { ...each, invokedAt: each.invokedAt - SECOND } : each,
+    )
+    expect(operations.filter(was(true)).length).toBeGreaterThan(500)
+    expect(operations.filter(was(false)).length).toBeGreaterThan(500)
+    expect(firstViolation(operations, limit)).toBeUndefined()
+    for (const key of keys) {
+      const spent = operations.filter((each) => each.key === key && was(true)(each))
+      expect(spent.reduce((sum, each) => sum + ("cost" in each ? each.cost : 0), 0)).toBeLessThanOrEqual(
+        limit,
+      )
+    }
+  })
+
+  test("are answered as if one after the other, refunds and resets included", async () => {
+    const limit = 150
+    await loadScripts()
+    const recorded = await history("gifts", limit, true)
+    // what a process remembers of a denial may be up to a second behind the gifts of others
+    const operations = recorded.filter((each) => isGift(each) || answeredBy("store")(each))
+    expect(operations.filter(was(true)).length).toBeGreaterThan(500)
+    expect(operations.filter(was(false)).length).toBeGreaterThan(50)
+    expect(operations.filter(isGift).length).toBeGreaterThan(500)
+    expect(firstViolation(operations, limit)).toBeUndefined()
+  })
+})
+
+/**
+ * Has Redis know every script. A call that comes back for its text is decided behind later ones of its process, which
+ * is no violation, but leaves the search without a hint of the order.
+ */
+async function loadScripts(): Promise<void> {
+  const client = new Redis(server.port, server.host)
+  const limiter = createLimiter({
+    policy: fixedWindow({ limit: 9, window: "1d" }),
+    store: redisStore(ioredis(client)),
+  })
+  for (const call of ["tryAcquire", "peek", "reset"] as const) await limiter[call]("warm")
+  await Promise.all([limiter.tryAcquire("warm"), limiter.refund("warm", 1), limiter.reset("warm")])
+  client.disconnect()
+}
+
+/** Those under way on a key while another process began to ask for it. */
+function contended(operations: readonly Recorded[]): Recorded[] {
+  return operations.filter(({ key, by, invokedAt, respondedAt }) =>
+    operations.some(
+      (other) =>
+        other.by !== by && other.key === key && other.invokedAt > invokedAt && other.invokedAt < respondedAt,
+    ),
+  )
+}
+
+interface Breakage {
+  client?(through: RedisClient): RedisClient
+  store?(through: Store): Partial<Store>
+}
+
+const alike = ({ mode, parts }: Ask) => JSON.stringify([mode, parts.map(({ key, cost }) => [key, cost])])
+
+/** What goes on after its caller was answered. */
+const late: Promise<void>[] = []
+
+const breakages: readonly [how: string, breakage: Breakage][] = [
+  [
+    "a call is sent twice",
+    {
+      client: (through) => ({
+        ...through,
+        runByHash: async (...call) => {
+          await through.runByHash(...call)
+          return through.runByHash(...call)
+        },
+      }),
+    },
+  ],
+  [
+    "the keys of a call are shifted by one",
+    {
+      client: (through) => ({
+        ...through,
+        runByHash: (sha, [first, ...others], args) =>
+          through.runByHash(sha, [...others, ...(first === undefined ? [] : [first])], args),
+      }),
+    },
+  ],
+  [
+    "answers go to the caller before",
+    {
+      store(through) {
+        let asked: { ask: Ask; answer: (answer: Answer | Promise<Answer>) => void }[] = []
+        const send = () => {
+          const batch = asked
+          asked = []
+          const answers = batch.map(({ ask }) => through.ask(ask))
+          for (const [i, { answer }] of batch.entries())
+            answer(answers[(i + 1) % batch.length] as Promise<Answer>)
+        }
+        return {
+          ask: (ask) =>
+            new Promise((answer) => {
+              if (asked.length === 0) queueMicrotask(send)
+              asked.push({ ask, answer })
+            }),
+        }
+      },
+    },
+  ],
+  [
+    "equal asks of one turn share the answer of one",
+    {
+      store(through) {
+        const asked = new Map<string, Answer | Promise<Answer>>()
+        return {
+          ask(ask) {
+            if (asked.size === 0) queueMicrotask(() => asked.clear())
+            const answer = asked.get(alike(ask)) ?? through.ask(ask)
+            asked.set(alike(ask), answer)
+            return answer
+          },
+        }
+      },
+    },
+  ],
+  [
+    "a denial is answered again after a gift",
+    {
+      store(through) {
+        const denials = new Map<string, Answer>()
+        return {
+          async ask(ask) {
+            const answer = denials.get(alike(ask)) ?? (await through.ask(ask))
+            if (answer.granted === 0 && ask.mode === "spend") denials.set(alike(ask), answer)
+            return answer
+          },
+        }
+      },
+    },
+  ],
+  ["a refund is lost", { store: () => ({ giveBack() {} }) }],
+  [
+    "a caller hears of a refund before it is given",
+    {
+      store: (through) => ({
+        giveBack(parts) {
+          late.push(sleep(5).then(() => through.giveBack(parts)))
+        },
+      }),
+    },
+  ],
+]
+
+describe("a batcher that is broken on purpose is found out", () => {
+  let clients: Redis[]
+  beforeAll(() => {
+    clients = Array.from({ length: 2 }, () => new Redis(server.port, server.host))
+  })
+  afterAll(() => {
+    for (const client of clients) client.disconnect()
+  })
+
+  async function violationOf(name: string, { client, store }: Breakage): Promise<string | undefined> {
+    const limit = 100
+    const histories = clients.map((redis, i) => {
+      const real = redisStore(client === undefined ? ioredis(redis) : client(ioredis(redis)))
+      const limiter = createLimiter({
+        name,
+        policy: fixedWindow({ limit, window: "1d" }),
+        store: { ...real, ...store?.(real) },
+      })
+      return askInBursts(limiter, { by: `client ${i}`, seed: i, keys, operations: 300, gifts: true })
+    })
+    const operations = (await Promise.all(histories)).flat()
+    await Promise.all(late)
+    return firstViolation(
+      operations.filter((each) => isGift(each) || answeredBy("store")(each)),
+      limit,
+    )
+  }
+
+  test("one that is whole is not", async () => {
+    expect(await violationOf("whole", {})).toBeUndefined()
+  })
+
+  test.each(breakages)("%s", async (how, breakage) => {
+    expect(await violationOf(how, breakage)).toContain("no order explains")
+  })
+})

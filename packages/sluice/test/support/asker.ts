@@ -1,0 +1,29 @@
+import { Redis } from "ioredis"
+import { createLimiter, fixedWindow } from "sluice"
+import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import type { Task, Work } from "./asker-processes.js"
+import { askInBursts } from "./bursts.js"
+
+// The program of a process that asks, `asker.ts <port of Redis>`: it says "ready" and answers each task with its work.
+const client = new Redis(Number(process.argv[2]), "127.0.0.1")
+const through = ioredis(client)
+let calls = 0
+const counting: RedisClient = {
+  ...through,
+  runByHash(...call) {
+    calls += 1
+    return through.runByHash(...call)
+  },
+}
+const store = redisStore(counting)
+
+process.on("disconnect", () => process.exit())
+process.on("message", async ({ name, limit, load }: Task) => {
+  calls = 0
+  const limiter = createLimiter({ name, policy: fixedWindow({ limit, window: "1d" }), store })
+  const operations = await askInBursts(limiter, load)
+  await limiter.close()
+  process.send?.({ operations, calls } satisfies Work)
+})
+await client.ping()
+process.send?.("ready")

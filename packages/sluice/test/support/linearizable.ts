@@ -1,0 +1,253 @@
+/** What one caller asked of a key and what it heard; times are nanoseconds by one clock for all processes. */
+export type Operation = { readonly invokedAt: number; readonly respondedAt: number; readonly by?: string } & (
+  | {
+      readonly kind: "ask" | "peek"
+      readonly cost: number
+      readonly allowed: boolean
+      readonly remaining: number
+    }
+  | { readonly kind: "refund"; readonly cost: number }
+  | { readonly kind: "reset" }
+)
+
+/**
+ * The attempts: how many operations of each caller the next is chosen from, in the order they were asked, and how
+ * many states are looked at before the attempt is given up.
+ */
+const ATTEMPTS: readonly [width: number, states: number][] = [
+  [1, 50_000],
+  [4, 50_000],
+  [Infinity, 300_000],
+]
+
+interface Attempt {
+  /** How many operations have their place. */
+  readonly placed: number
+  /** Those of which one has to come next, in the order they were asked. */
+  readonly next: readonly Operation[]
+  readonly remaining: number
+}
+
+interface Stuck extends Attempt {
+  readonly last: readonly Operation[]
+}
+
+/**
+ * Looks for an order of the operations on one key that explains every answer: one after the other on a counter of
+ * `limit` units that never refill, none of them before one that had been answered when it was asked. Nothing if
+ * there is such an order, otherwise a report of where the longest attempt got stuck.
+ *
+ * The search is Wing and Gong's with Lowe's memory of the states it has been in ("Testing for linearizability",
+ * 2017). Two rules keep it from trying orders that make no difference: what changes nothing and fits now is placed
+ * now; of operations that are alike, the one that was answered first goes first. What one caller asks is mostly
+ * decided in the order it was asked, so such orders are tried first, and all of them before there is a violation.
+ */
+export function violationIn(history: readonly Operation[], limit: number): string | undefined {
+  let longest: Stuck | undefined
+  for (const [width, states] of ATTEMPTS) {
+    const found = longestOrder(history, limit, width, states)
+    if (found === "complete") return undefined
+    if (found !== "given up") longest = found
+    else if (width === Infinity) {
+      const kept = longest && `, but if callers are served as they asked, ${report(longest, history.length)}`
+      throw new Error(`no verdict after ${states} states${kept ?? ""}`)
+    }
+  }
+  return longest && report(longest, history.length)
+}
+
+/** How far an order goes at the most that takes from the first `width` of each caller. */
+function longestOrder(
+  history: readonly Operation[],
+  limit: number,
+  width: number,
+  most: number,
+): Stuck | "complete" | "given up" {
+  const order = new Order(history, limit)
+  // by the changes placed, the sets of other operations with which they have been
+  const seen = new Map<string, bigint[]>()
+  let states = 0
+  let longest: Stuck | undefined
+
+  const complete = (): boolean => {
+    const mark = order.length
+    order.placeWhatChangesNothing()
+    if (order.length === history.length) return true
+    const attempt = { placed: order.length, next: order.next(), remaining: order.remaining }
+    if (longest === undefined || attempt.placed > longest.placed) {
+      longest = { ...attempt, last: order.last(8) }
+    }
+    const before = seen.get(order.changes) ?? []
+    // what more of the others could not help, fewer cannot
+    if (!before.some((others) => (others | order.others) === others)) {
+      seen.set(order.changes, [...before, order.others])
+      states += 1
+      for (const operation of choices(attempt, limit, width)) {
+        if (states > most) break
+        order.place(operation)
+        if (complete()) return true
+        order.takeBack(order.length - 1)
+      }
+    }
+    order.takeBack(mark)
+    return false
+  }
+
+  if (complete()) return "complete"
+  return states > most ? "given up" : (longest as Stuck)
+}
+
+/** What is left once an operation has had its effect, or nothing if it could not be answered so. */
+function after(operation: Operation, remaining: number, limit: number): number | undefined {
+  switch (operation.kind) {
+    case "reset":
+      return limit
+    case "refund":
+      return Math.min(remaining + operation.cost, limit)
+    default: {
+      const { kind, cost, allowed } = operation
+      if (allowed !== remaining >= cost) return undefined
+      const left = kind === "ask" && allowed ? remaining - cost : remaining
+      return operation.remaining === left ? left : undefined
+    }
+  }
+}
+
+function changesNothing(operation: Operation): boolean {
+  return operation.kind === "peek" || (operation.kind === "ask" && !operation.allowed)
+}
+
+/** Those of the first `width` of each caller that fit now, one of each sort: the first that was answered. */
+function choices({ next, remaining }: Attempt, limit: number, width: number): Iterable<Operation> {
+  const taken = new Map<string | undefined, number>()
+  const sorts = new Map<string, Operation>()
+  for (const operation of next.filter((each) => !changesNothing(each))) {
+    const { kind, by, respondedAt } = operation
+    const before = taken.get(by) ?? 0
+    taken.set(by, before + 1)
+    if (before >= width || after(operation, remaining, limit) === undefined) continue
+    // while the order of each caller counts, what two of them asked is not alike
+    const sort = `${kind} ${"cost" in operation ? operation.cost : ""} ${width === Infinity ? "" : by}`
+    const known = sorts.get(sort)
+    if (known === undefined || respondedAt < known.respondedAt) sorts.set(sort, operation)
+  }
+  return [...sorts.values()].sort((a, b) => a.respondedAt - b.respondedAt)
+}
+
+/** The beginning of an order, to which operations are added and from which they are taken back. */
+class Order {
+  remaining: number
+  /** The operations placed that change nothing, as bits. */
+  others = 0n
+  readonly #limit: number
+  /** By the time they were asked. */
+  readonly #operations: readonly Operation[]
+  readonly #numbers: ReadonlyMap<Operation, number>
+  /** 1 for each operation that has its place. */
+  readonly #done: Buffer
+  /** The same for those that change something. */
+  readonly #changed: Buffer
+  /** All before this one have their place. */
+  #first = 0
+  /** No change at or behind this one has its place. */
+  #end = 0
+  readonly #placed: { readonly operation: Operation; readonly before: number }[] = []
+
+  constructor(history: readonly Operation[], limit: number) {
+    this.remaining = limit
+    this.#limit = limit
+    this.#operations = [...history].sort((a, b) => a.invokedAt - b.invokedAt)
+    this.#numbers = new Map(this.#operations.map((operation, i) => [operation, i]))
+    this.#done = Buffer.alloc(history.length)
+    this.#changed = Buffer.alloc(history.length)
+  }
+
+  get length(): number {
+    return this.#placed.length
+  }
+
+  last(count: number): Operation[] {
+    return this.#placed.slice(-count).map(({ operation }) => operation)
+  }
+
+  /** Names the set of operations placed that change something, and what they left. */
+  get changes(): string {
+    const isOther = (i: number) => changesNothing(this.#operations[i] as Operation)
+    let first = this.#first
+    while (first < this.#end && (this.#changed[first] === 1 || isOther(first))) first += 1
+    while (this.#end > first && this.#changed[this.#end - 1] === 0) this.#end -= 1
+    return `${this.remaining} ${first} ${this.#changed.toString("latin1", first, this.#end)}`
+  }
+
+  /** The operations that may come next, as they were asked: before any other of those left was answered. */
+  next(): Operation[] {
+    const operations: Operation[] = []
+    let deadline = Infinity
+    for (let i = this.#first; i < this.#operations.length; i += 1) {
+      const operation = this.#operations[i] as Operation
+      if (operation.invokedAt > deadline) break
+      if (this.#done[i] === 1) continue
+      operations.push(operation)
+      deadline = Math.min(deadline, operation.respondedAt)
+    }
+    return operations
+  }
+
+  place(operation: Operation): void {
+    this.#placed.push({ operation, before: this.remaining })
+    this.remaining = after(operation, this.remaining, this.#limit) as number
+    this.#mark(operation, 1)
+    while (this.#done[this.#first] === 1) this.#first += 1
+  }
+
+  placeWhatChangesNothing(): void {
+    const fits = (operation: Operation) =>
+      changesNothing(operation) && after(operation, this.remaining, this.#limit) !== undefined
+    for (;;) {
+      const fitting = this.next().filter(fits)
+      if (fitting.length === 0) return
+      for (const operation of fitting) this.place(operation)
+    }
+  }
+
+  /** Takes back all but the first `length`. */
+  takeBack(length: number): void {
+    while (this.#placed.length > length) {
+      const { operation, before } = this.#placed.pop() as { operation: Operation; before: number }
+      this.remaining = before
+      this.#first = Math.min(this.#first, this.#mark(operation, 0))
+    }
+  }
+
+  #mark(operation: Operation, done: 0 | 1): number {
+    const number = this.#numbers.get(operation) as number
+    this.#done[number] = done
+    if (changesNothing(operation)) this.others ^= 1n << BigInt(number)
+    else this.#changed[number] = done
+    this.#end = Math.max(this.#end, number + 1)
+    return number
+  }
+}
+
+function report({ placed, last, next, remaining }: Stuck, total: number): string {
+  const start = Math.min(...[...last, ...next].map(({ invokedAt }) => invokedAt))
+  const line = (operation: Operation) => `  ${described(operation, start)}`
+  return [
+    `no order explains these answers; the longest attempt placed ${placed} of ${total} operations, last`,
+    ...last.map(line),
+    `which leaves ${remaining}, and one of these has to come next`,
+    ...[...next].sort((a, b) => a.respondedAt - b.respondedAt).map(line),
+  ].join("\n")
+}
+
+function described(operation: Operation, start: number): string {
+  const micros = (at: number) => ((at - start) / 1_000).toFixed(1)
+  const { kind, invokedAt, respondedAt, by } = operation
+  const what = kind === "reset" ? kind : `${kind} ${operation.cost}`
+  const heard =
+    kind === "ask" || kind === "peek"
+      ? `: ${operation.allowed ? "allowed" : "denied"}, ${operation.remaining} left`
+      : ""
+  const who = by === undefined ? "" : `, ${by}`
+  return `${what}${heard} (${micros(invokedAt)} to ${micros(respondedAt)} µs${who})`
+}
