@@ -53,6 +53,10 @@ export interface Algorithm<Terms, S extends State, View> {
   width(terms: Terms, short: boolean): number
   /** What a level means. */
   explain(terms: Terms, level: Level): Explanation
+  /** How long until this cost passes; `Infinity` when it never can. */
+  wait(terms: Terms, level: Level): number
+  /** Whether `wait` and `explain` read a level that was told for another cost as if told for this one. */
+  readonly anyCost: boolean
   /** The level of a grant after which as much was granted `times` more in the same step. */
   before(terms: Terms, level: Level, times: number): Level
   /** The level that a denial has come to `us` later, if nothing else was spent or given back. */

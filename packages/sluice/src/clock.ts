@@ -3,6 +3,9 @@ import { SluiceError, shown } from "./errors.js"
 /** Tells the time as milliseconds since the epoch; fractions are allowed. */
 export type Clock = () => number
 
+/** Milliseconds that never go back, whatever is done to the clock of the machine. */
+export const monotonic: Clock = () => performance.now()
+
 /**
  * Microseconds: clocks that differ by less are never taken for one that jumped, however short the policy, so that
  * processes with clocks of their own do not undo each other's counting.

@@ -1,5 +1,6 @@
 import { countingOf, termsOf } from "./algorithms/index.js"
-import type { Answer, Part } from "./store.js"
+import type { Charge } from "./policies.js"
+import type { Answer } from "./store.js"
 
 /** What one of several policies says. */
 export interface PolicyDecision<Name extends string = string> {
@@ -33,38 +34,40 @@ export interface Decision<Name extends string = string> {
   readonly policies?: readonly PolicyDecision<Name>[]
 }
 
-/** Puts a store's answer into words; `names` are those of the policies behind `parts`. */
+/** Puts a store's answer to what was charged into words. */
 export function decide<Name extends string>(
-  names: readonly Name[],
-  parts: readonly Part[],
-  { granted, levels }: Answer,
+  charged: readonly Charge<Name>[],
+  { granted, levels, source: layer }: Answer,
 ): Decision<Name> {
   const allowed = granted > 0
-  const policies = parts.map((part, i) => {
-    const { algorithm } = countingOf(part.policy)
-    const { limit, remaining, retryAfter, resetAfter } = algorithm.explain(
-      termsOf(part.policy, part.cost),
+  const source = layer ?? "store"
+  const policies: PolicyDecision<Name>[] = []
+  let decisive = 0
+  for (let i = 0; i < charged.length; i += 1) {
+    const { name, policy, cost } = charged[i] as Charge<Name>
+    const { limit, remaining, retryAfter, resetAfter } = countingOf(policy).algorithm.explain(
+      termsOf(policy, cost),
       levels[i] as readonly number[],
     )
     const wait = allowed ? 0 : retryAfter
-    return { allowed: wait === 0, policy: names[i] as Name, limit, remaining, retryAfter: wait, resetAfter }
-  })
-  let decisive = 0
-  for (let i = 1; i < policies.length; i += 1) {
-    const [a, b] = [policies[decisive], policies[i]] as [PolicyDecision, PolicyDecision]
-    const tighter = b.remaining / (parts[i] as Part).cost < a.remaining / (parts[decisive] as Part).cost
-    if (allowed ? tighter : b.retryAfter > a.retryAfter) decisive = i
+    if (charged.length === 1) {
+      // most limiters have one policy: no list is made
+      return {
+        allowed,
+        policy: name,
+        limit,
+        remaining,
+        retryAfter: wait,
+        resetAfter,
+        source,
+        degraded: false,
+      }
+    }
+    policies.push({ allowed: wait === 0, policy: name, limit, remaining, retryAfter: wait, resetAfter })
+    const best = policies[decisive] as PolicyDecision<Name>
+    const tighter = remaining / cost < best.remaining / (charged[decisive] as Charge).cost
+    if (allowed ? tighter : wait > best.retryAfter) decisive = i
   }
   const { policy, limit, remaining, retryAfter, resetAfter } = policies[decisive] as PolicyDecision<Name>
-  const decision = {
-    allowed,
-    policy,
-    limit,
-    remaining,
-    retryAfter,
-    resetAfter,
-    source: "store",
-    degraded: false,
-  } as const
-  return policies.length > 1 ? { ...decision, policies } : decision
+  return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded: false, policies }
 }

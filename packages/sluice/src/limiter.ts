@@ -1,9 +1,21 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import { claim } from "./claims.js"
 import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
-import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
-import { scopeOf } from "./state-key.js"
-import type { Mode, Part, Store } from "./store.js"
+import { denyCache } from "./layers/deny-cache.js"
+import { type LeaseOptions, type Leases, leases, leaseTerms } from "./layers/lease.js"
+import {
+  type Charge,
+  type Cost,
+  charges,
+  type Named,
+  type NameOf,
+  namePolicies,
+  type Policies,
+} from "./policies.js"
+import { type Scope, scopeOf } from "./state-key.js"
+import { isPromise, type Mode, type Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 
 export interface LimiterOptions<P extends Policies> {
@@ -13,6 +25,12 @@ export interface LimiterOptions<P extends Policies> {
   readonly policy: P | ((key: string) => P)
   /** Where state lives; a memory store of its own if left out. */
   readonly store?: Store
+  /**
+   * Takes units of a busy key from the store in blocks and spends them here, without a round trip: `true` for blocks
+   * of at most a tenth of the limit that last for 100 ms, or how long and what share. Never admits more than the
+   * store has granted; in any span of time, at most what the policy admits in that span and the lease together.
+   */
+  readonly lease?: boolean | LeaseOptions
 }
 
 /** The policies for one call in place of the limiter's. */
@@ -36,30 +54,42 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   refund<O extends Policies = P>(key: string, cost: Cost<O>, options?: CallOptions<O>): Promise<void>
   /** Forgets what a key has spent under the limiter's policies, or under those given. */
   reset<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<void>
-  /** Ends the limiter; a store it did not create stays open. */
+  /** Ends the limiter and gives its leases back; a store it did not create stays open. */
   close(): Promise<void>
 }
 
-/** The static policies by limiter name, for each store object in use. */
-const taken = new WeakMap<Store, Map<string, { policies: string; limiters: number }>>()
+const noOptions = {}
+
+/** How many names of policies given in calls a limiter keeps scopes for. */
+const MOST_SCOPES = 1_000
 
 /** Creates a limiter: `createLimiter({ name: "api", policy: tokenBucket({ … }) })`. */
 export function createLimiter<const P extends Policies>(options: LimiterOptions<P>): Limiter<P> {
-  checkFields("INVALID_OPTION", "createLimiter", options, ["name", "policy", "store"])
-  const { name = "default", policy, store = memoryStore() } = options
+  checkFields("INVALID_OPTION", "createLimiter", options, ["name", "policy", "store", "lease"])
+  const { name = "default", policy, store: ledger = memoryStore(), lease = false } = options
   if (typeof name !== "string" || name === "") {
     throw new SluiceError("INVALID_OPTION", `name must be a string that is not empty, got ${shown(name)}`)
   }
   for (const method of ["ask", "giveBack", "forget"] as const) {
-    if (typeof store?.[method] !== "function") {
+    if (typeof ledger?.[method] !== "function") {
       throw new SluiceError(
         "INVALID_OPTION",
-        `store must be a Store, such as memoryStore(), got ${shown(store)}`,
+        `store must be a Store, such as memoryStore(), got ${shown(ledger)}`,
       )
     }
   }
-  const fixed = typeof policy === "function" ? undefined : namePolicies(policy)
-  const release = fixed === undefined ? () => {} : claim(store, name, fixed)
+  const terms = leaseTerms(lease)
+  const scope = scopes(name)
+  const named = (value: unknown) => {
+    const policies = namePolicies(value, scope)
+    if (terms !== undefined) refuseLeaky(policies)
+    return policies
+  }
+  const fixed = typeof policy === "function" ? undefined : named(policy)
+  const release = fixed === undefined ? () => {} : claim(ledger, name, fixed)
+  const exact = ledger.remembersDenials === true ? denyCache(ledger) : ledger
+  const leased: Leases | undefined = terms === undefined ? undefined : leases(exact, terms)
+  const store = leased ?? exact
   let closed = false
 
   const policiesFor = (key: string, override?: unknown): Named => {
@@ -67,70 +97,59 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     if (typeof key !== "string" || key === "") {
       throw new SluiceError("INVALID_KEY", `key must be a string that is not empty, got ${shown(key)}`)
     }
-    if (override !== undefined) return namePolicies(override)
-    return fixed ?? namePolicies((policy as (key: string) => P)(key))
+    if (override !== undefined) return named(override)
+    return fixed ?? named((policy as (key: string) => P)(key))
   }
 
-  const ask = async <O extends Policies>(mode: Mode, key: string, options: AskOptions<O> = {}) => {
-    checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
-    const charged = charges(policiesFor(key, options.policy), options.cost === undefined ? 1 : options.cost)
-    const parts = partsOf(charged, name, key)
-    const names = charged.map((charge) => charge.name) as NameOf<O>[]
-    return decide(names, parts, await store.ask({ parts, count: 1, mode }))
+  const ask = async <O extends Policies>(mode: Mode, key: string, options: AskOptions<O> = noOptions) => {
+    if (options !== noOptions) checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
+    const parts = charges(
+      policiesFor(key, options.policy),
+      key,
+      options.cost === undefined ? 1 : options.cost,
+    )
+    const answer = store.ask({ parts, count: 1, mode })
+    return decide(parts as Charge<NameOf<O>>[], isPromise(answer) ? await answer : answer)
   }
 
   const close = async () => {
     if (!closed) release()
     closed = true
+    await leased?.close()
   }
 
   return {
     name,
     tryAcquire: (key, options) => ask("spend", key, options),
     peek: (key, options) => ask("peek", key, options),
-    async refund(key, cost, options = {}) {
+    async refund(key, cost, options = noOptions) {
       checkFields("INVALID_OPTION", "a refund", options, ["policy"])
-      await store.giveBack(partsOf(charges(policiesFor(key, options.policy), cost), name, key))
+      await store.giveBack(charges(policiesFor(key, options.policy), key, cost))
     },
-    async reset(key, options = {}) {
+    async reset(key, options = noOptions) {
       checkFields("INVALID_OPTION", "a reset", options, ["policy"])
-      await store.forget(
-        policiesFor(key, options.policy).map(([policy]) => ({ scope: scopeOf(name, policy), key })),
-      )
+      await store.forget(policiesFor(key, options.policy).map(({ scope }) => ({ scope, key })))
     },
     close,
     [Symbol.asyncDispose]: close,
   }
 }
 
-function partsOf(charged: ReturnType<typeof charges>, name: string, key: string): Part[] {
-  return charged.map(({ name: policyName, policy, cost }) => ({
-    scope: scopeOf(name, policyName),
-    key,
-    policy,
-    cost,
-  }))
+/** The scopes of a limiter's policies by name, made once. */
+function scopes(limiter: string): (policy: string) => Scope {
+  const known = new Map<string, Scope>()
+  return (policy) => {
+    const scope = known.get(policy) ?? scopeOf(limiter, policy)
+    if (known.size < MOST_SCOPES) known.set(policy, scope)
+    return scope
+  }
 }
 
-/** Notes that a name on a store means these policies; two meanings at once are a mistake. */
-function claim(store: Store, name: string, named: Named): () => void {
-  const policies = JSON.stringify([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
-  let names = taken.get(store)
-  if (names === undefined) {
-    names = new Map()
-    taken.set(store, names)
-  }
-  const entry = names.get(name) ?? { policies, limiters: 0 }
-  if (entry.policies !== policies) {
-    throw new SluiceError(
-      "NAME_TAKEN",
-      `another limiter named ${shown(name)} on this store has other policies; name one of them otherwise, or close it first`,
-    )
-  }
-  entry.limiters += 1
-  names.set(name, entry)
-  return () => {
-    entry.limiters -= 1
-    if (entry.limiters === 0) names.delete(name)
-  }
+function refuseLeaky(named: Named): void {
+  const leaky = named.find(({ policy }) => policy.algorithm === "leakyBucket")
+  if (leaky === undefined) return
+  throw new SluiceError(
+    "INVALID_POLICY",
+    `a leakyBucket cannot be leased, its outflow would not be even: ${shown(leaky.name)} needs a limiter without lease`,
+  )
 }

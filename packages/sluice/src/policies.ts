@@ -1,5 +1,7 @@
 import { SluiceError, shown } from "./errors.js"
 import { checkPolicy, looksLikePolicy, type Policy } from "./policy.js"
+import type { Scope } from "./state-key.js"
+import type { Part } from "./store.js"
 
 /** One policy, which is then called `default`, or several by name, charged all or nothing. */
 export type Policies = Policy | Readonly<Record<string, Policy>>
@@ -10,50 +12,66 @@ export type NameOf<P extends Policies> = P extends Policy ? "default" : keyof P 
 /** What an ask costs: the same under every policy, or by name; a name left out costs 1, a 0 skips it. */
 export type Cost<P extends Policies> = number | { readonly [Name in NameOf<P>]?: number }
 
-/** Policies with their names. */
-export type Named = readonly (readonly [name: string, policy: Policy])[]
+/** A policy with its name and its place on a store. */
+export interface NamedPolicy {
+  readonly name: string
+  readonly policy: Policy
+  readonly scope: Scope
+}
+
+export type Named = readonly NamedPolicy[]
+
+/** What an ask costs under one policy. */
+export interface Charge<Name extends string = string> extends Part {
+  readonly name: Name
+}
 
 const MOST_POLICIES = 64
 
 /** Validates policies as a user gave them. */
-export function namePolicies(value: unknown): Named {
-  if (looksLikePolicy(value)) return [["default", checkPolicy(value)]]
+export function namePolicies(value: unknown, scopeOf: (name: string) => Scope): Named {
+  if (looksLikePolicy(value))
+    return [{ name: "default", policy: checkPolicy(value), scope: scopeOf("default") }]
   if (!isPlain(value)) {
     throw new SluiceError(
       "INVALID_POLICY",
       `policy must be a policy or a record of policies, got ${shown(value)}`,
     )
   }
-  const named = Object.entries(value).map(([name, policy]) => [name, checkPolicy(policy)] as const)
-  if (named.length === 0) throw new SluiceError("INVALID_POLICY", "a record of policies needs at least one")
-  if (named.length > MOST_POLICIES) {
+  const entries = Object.entries(value)
+  if (entries.length === 0) throw new SluiceError("INVALID_POLICY", "a record of policies needs at least one")
+  if (entries.length > MOST_POLICIES) {
     throw new SluiceError(
       "INVALID_POLICY",
-      `a record has at most ${MOST_POLICIES} policies, got ${named.length}`,
+      `a record has at most ${MOST_POLICIES} policies, got ${entries.length}`,
     )
   }
-  if (named.some(([name]) => name === "")) throw new SluiceError("INVALID_POLICY", "a policy needs a name")
-  return named
+  return entries.map(([name, policy]) => {
+    if (name === "") throw new SluiceError("INVALID_POLICY", "a policy needs a name")
+    return { name, policy: checkPolicy(policy), scope: scopeOf(name) }
+  })
 }
 
-/** The policies that a cost charges, with what it charges them; those it skips are left out. */
-export function charges(named: Named, cost: unknown): { name: string; policy: Policy; cost: number }[] {
-  if (!isPlain(cost)) {
+/** The policies that a cost charges, with what it charges them for a key; those it skips are left out. */
+export function charges(named: Named, key: string, cost: unknown): Charge[] {
+  if (typeof cost !== "object" || !isPlain(cost)) {
     const units = checkUnits(cost, 1, "cost")
-    return named.map(([name, policy]) => ({ name, policy, cost: units }))
+    return named.map(({ name, policy, scope }) => ({ scope, key, policy, cost: units, name }))
   }
   for (const name of Object.keys(cost)) {
-    if (!named.some(([known]) => known === name)) {
-      const names = named.map(([known]) => known).join(", ")
+    if (!named.some((known) => known.name === name)) {
+      const names = named.map((known) => known.name).join(", ")
       throw new SluiceError("INVALID_COST", `cost names ${shown(name)}, but the policies are ${names}`)
     }
   }
   const byName = new Map(Object.entries(cost))
   const charged = named
-    .map(([name, policy]) => ({
-      name,
+    .map(({ name, policy, scope }) => ({
+      scope,
+      key,
       policy,
       cost: checkUnits(byName.has(name) ? byName.get(name) : 1, 0, `cost of ${name}`),
+      name,
     }))
     .filter((charge) => charge.cost > 0)
   if (charged.length === 0)

@@ -153,6 +153,13 @@ export function checkPolicy(value: unknown): Policy {
   return (factories[algorithm] as (parameters: object) => Policy)(parameters)
 }
 
+/** Whether two policies say the same. */
+export function samePolicy(a: Policy, b: Policy): boolean {
+  if (a === b) return true
+  const fields = Object.keys(a) as (keyof Policy)[]
+  return fields.length === Object.keys(b).length && fields.every((field) => a[field] === b[field])
+}
+
 function made<P extends Policy>(policy: P): P {
   checked.add(policy)
   return Object.freeze(policy)

@@ -1,4 +1,5 @@
 import type { Level } from "./algorithm.js"
+import type { Clock } from "./clock.js"
 import type { Policy } from "./policy.js"
 import type { Place } from "./state-key.js"
 
@@ -26,6 +27,8 @@ export interface Answer {
   readonly levels: readonly Level[]
   /** The microsecond of the store's clock at which it was decided: the moment that a give-back of it names. */
   readonly at: number
+  /** Who answered, if not the store itself: a layer that remembers a denial, or that holds a lease. */
+  readonly source?: "cache" | "lease"
 }
 
 /**
@@ -33,6 +36,10 @@ export interface Answer {
  * with a promise. `sluice/testing` has the suite that says whether it is one.
  */
 export interface Store {
+  /** How time passes for it, told in this process: layers age its answers by it. A monotonic clock if left out. */
+  readonly clock?: Clock
+  /** Whether what it denied may be answered from memory for a moment: for stores that take a round trip. */
+  readonly remembersDenials?: boolean
   ask(ask: Ask): Answer | Promise<Answer>
   /**
    * Gives the cost of each part back, as far as it is spent: a gift. With `at`, the moment of the debit that it was,
@@ -41,4 +48,9 @@ export interface Store {
   giveBack(parts: readonly Part[], at?: number): void | Promise<void>
   /** Forgets what is there, under every algorithm. */
   forget(places: readonly Place[]): void | Promise<void>
+}
+
+/** Whether a store answers with a promise. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T>)?.then === "function"
 }

@@ -12,6 +12,8 @@ afterAll(() => server.stop())
 describe.each([
   ["memory", async () => memoryWorkshop()],
   ["Redis through ioredis", () => ioredisWorkshop(server)],
+  ["Redis without a deny cache", () => ioredisWorkshop(server, "exact")],
+  ["Redis through leases", () => ioredisWorkshop(server, "leased")],
   ["Redis through node-redis", () => nodeRedisWorkshop(server)],
 ] as const)("a store in %s", (where, open) => {
   let workshop: Workshop

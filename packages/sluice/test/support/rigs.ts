@@ -3,6 +3,8 @@ import { createClient } from "redis"
 import { memoryStore, type Store } from "sluice"
 import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock, type Rig } from "sluice/testing"
+import { denyCache } from "../../src/layers/deny-cache.js"
+import { leases } from "../../src/layers/lease.js"
 import type { RedisServer } from "./redis-server.js"
 
 /** A place where rigs are set up one after the other, each fresh and empty. */
@@ -28,11 +30,19 @@ export const strict = {
   autoResendUnfulfilledCommands: false,
 }
 
-export async function ioredisWorkshop(server: RedisServer): Promise<Workshop> {
+/** How a limiter gets to the store in Redis: by every layer that is on unless told, or past them, or through leases. */
+export type Way = "cached" | "exact" | "leased"
+
+export async function ioredisWorkshop(server: RedisServer, way: Way = "cached"): Promise<Workshop> {
   const clients = Array.from({ length: 4 }, () => new Redis(server.port, server.host))
-  return redisWorkshop(server, clients.map(ioredis), async () => {
-    for (const client of clients) client.disconnect()
-  })
+  return redisWorkshop(
+    server,
+    clients.map(ioredis),
+    async () => {
+      for (const client of clients) client.disconnect()
+    },
+    way,
+  )
 }
 
 export async function nodeRedisWorkshop(server: RedisServer): Promise<Workshop> {
@@ -52,6 +62,7 @@ async function redisWorkshop(
   server: RedisServer,
   clients: readonly RedisClient[],
   disconnect: () => Promise<void>,
+  way: Way = "cached",
 ): Promise<Workshop> {
   const inspector = new Redis(server.port, server.host)
   const everyKey = async () => (await inspector.keys("*")).sort()
@@ -59,7 +70,10 @@ async function redisWorkshop(
     async rig() {
       await inspector.flushall()
       const clock = manualClock()
-      const stores = clients.map((client) => redisStore(client, { clock })) as [Store, ...Store[]]
+      const stores = clients.map((client) => {
+        const store = redisStore(client, { clock, denyCache: way !== "exact" })
+        return way === "leased" ? leases(denyCache(store), { time: 100, share: 0.1 }) : store
+      }) as [Store, ...Store[]]
       return {
         clock,
         stores,

@@ -207,16 +207,23 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     const { parts, span, spanPart, capacity, step } = terms
     const [ahead, part = 0, late = 0] = level as [number, number?, number?]
     const left = split(span - ahead, spanPart - part, parts)
-    const lacking = split(ahead + terms.cost - span, part + terms.costPart - spanPart, parts)
-    const atStep = (us: number) => (us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us)
-    const wait = Math.max(0, lacking.whole + (lacking.part > 0 ? 1 : 0))
     return {
       limit: capacity,
       remaining: left.whole < 0 ? 0 : unitsIn(left.whole, left.part, terms),
-      retryAfter: terms.units > capacity ? Number.POSITIVE_INFINITY : wholeMilliseconds(atStep(wait)),
-      resetAfter: wholeMilliseconds(atStep(ahead + (part > 0 ? 1 : 0))),
+      retryAfter: wholeMilliseconds(this.wait(terms, level)),
+      resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
   },
+
+  wait(terms, level) {
+    const { parts, span, spanPart, step } = terms
+    if (terms.units > terms.capacity) return Number.POSITIVE_INFINITY
+    const [ahead, part = 0, late = 0] = level as [number, number?, number?]
+    const lacking = split(ahead + terms.cost - span, part + terms.costPart - spanPart, parts)
+    return untilStep(Math.max(0, lacking.whole + (lacking.part > 0 ? 1 : 0)), step, late)
+  },
+
+  anyCost: true,
 
   before(terms, level, times) {
     const { parts, cost, costPart } = terms
@@ -235,6 +242,11 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   },
 
   holds: () => Number.POSITIVE_INFINITY,
+}
+
+/** How long until the step at or after a time from the last one, which was `late` ago. */
+function untilStep(us: number, step: number, late: number): number {
+  return us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us
 }
 
 function kept(terms: BucketTerms, view: BucketView, reach: number, lapsesAt: number): BucketState {

@@ -94,16 +94,22 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   },
 
   explain(terms, level) {
-    const { limit, cost } = terms
     const [used, left] = level as [number, number]
-    const wait = used + cost > limit ? left : 0
     return {
-      limit,
-      remaining: Math.max(limit - used, 0),
-      retryAfter: cost > limit ? Number.POSITIVE_INFINITY : wholeMilliseconds(wait),
+      limit: terms.limit,
+      remaining: Math.max(terms.limit - used, 0),
+      retryAfter: wholeMilliseconds(this.wait(terms, level)),
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
   },
+
+  wait({ limit, cost }, level) {
+    const [used, left] = level as [number, number]
+    if (cost > limit) return Number.POSITIVE_INFINITY
+    return used + cost > limit ? left : 0
+  },
+
+  anyCost: true,
 
   before: ({ cost }, [used, left], times) => [(used as number) - times * cost, left as number],
 

@@ -121,19 +121,23 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
 
   tell(terms, view, short) {
     const reset = view.total > 0 ? view.last + terms.window - view.now : 0
-    return short ? [view.total, reset, wait(terms, view)] : [view.total, reset]
+    return short ? [view.total, reset, untilEnoughLeft(terms, view)] : [view.total, reset]
   },
 
   explain(terms, level) {
-    const { limit, cost } = terms
-    const [total, reset, wait = 0] = level as [number, number, number?]
+    const [total, reset] = level as [number, number]
     return {
-      limit,
-      remaining: Math.max(limit - total, 0),
-      retryAfter: cost > limit ? Number.POSITIVE_INFINITY : wholeMilliseconds(wait),
+      limit: terms.limit,
+      remaining: Math.max(terms.limit - total, 0),
+      retryAfter: wholeMilliseconds(this.wait(terms, level)),
       resetAfter: wholeMilliseconds(reset),
     }
   },
+
+  wait: ({ limit, cost }, [, , wait = 0]) => (cost > limit ? Number.POSITIVE_INFINITY : wait),
+
+  // another cost waits for another entry to leave
+  anyCost: false,
 
   before: ({ cost }, [total, reset], times) => [(total as number) - times * cost, reset as number],
 
@@ -175,7 +179,7 @@ function giveOldest({ cost }: LogTerms, view: LogView): void {
 }
 
 /** Microseconds until enough entries have left for the cost to fit. */
-function wait(terms: LogTerms, view: LogView): number {
+function untilEnoughLeft(terms: LogTerms, view: LogView): number {
   const { limit, window, cost } = terms
   const excess = view.total + cost - limit
   if (cost > limit || excess <= 0) return 0

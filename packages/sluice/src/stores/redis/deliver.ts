@@ -12,48 +12,60 @@ export interface Route {
   encode(asks: readonly ScriptAsk[]): Call
 }
 
-/** Answers asks with one call, and those that certainly did not run with another, while they have patience. */
+/** Answers groups with one call, and those that certainly did not run with another, while they have patience. */
 export async function deliver(route: Route, batch: readonly Group[]): Promise<void> {
   let left = batch
   for (let pause = 4; left.length > 0; pause *= 2) {
-    const answers = await attempt(route, left)
-    const patienceLeft = ({ since }: Group) => route.patience - (performance.now() - since)
-    left = left.filter((group, i) => {
-      const answer = answers[i] as Answer | Error
-      if (!(answer instanceof Error)) {
-        group.resolve(answer)
-        return false
-      }
-      const again = outcomeOf(answer) === "again" && patienceLeft(group) > 0
-      if (!again) group.reject(storeError(answer))
-      return again
-    })
-    if (left.length > 0) await sleep(Math.min(pause, Math.max(...left.map(patienceLeft), 1)))
+    let answers: readonly (Answer | Error)[]
+    try {
+      const call = route.encode(left)
+      const { script, keys, args } = call
+      const reply = await route.client.runByHash(script.sha, keys, args).catch(sendTextIfUnknown(route, call))
+      answers = decodeAnswers(left, reply)
+    } catch (thrown) {
+      // what ended the call is everybody's
+      const error = thrown instanceof Error ? thrown : new Error(textOf(thrown), { cause: thrown })
+      answers = left.map(() => error)
+    }
+    left = settle(route, left, answers)
+    if (left.length > 0) {
+      const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
+      await sleep(Math.min(pause, longest))
+    }
   }
 }
 
-/** What became of each ask; an error that ended the call is every ask's. */
-async function attempt(
-  { client, encode }: Route,
-  asks: readonly ScriptAsk[],
-): Promise<readonly (Answer | Error)[]> {
-  try {
-    return decodeAnswers(asks, await evaluate(client, encode(asks)))
-  } catch (thrown) {
-    const said = typeof thrown === "string" ? thrown : shown(thrown)
-    const error = thrown instanceof Error ? thrown : new Error(said, { cause: thrown })
-    return asks.map(() => error)
-  }
-}
-
-/** Sends the script's hash, and its text only to a server that does not know it; EVAL loads and runs at once. */
-async function evaluate(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
-  try {
-    return await client.runByHash(script.sha, keys, args)
-  } catch (error) {
+/** Sends a script's text to a server that does not know its hash; EVAL loads and runs at once. */
+function sendTextIfUnknown(
+  { client }: Route,
+  { script, keys, args }: Call,
+): (error: unknown) => Promise<unknown> {
+  return (error) => {
     if (outcomeOf(error) !== "unloaded") throw error
     return client.runByText(script.source, keys, args)
   }
+}
+
+/** Hands answers and errors to those who wait for them; what is left to be tried again. */
+function settle(route: Route, batch: readonly Group[], answers: readonly (Answer | Error)[]): Group[] {
+  return batch.filter((group, i) => {
+    const answer = answers[i] as Answer | Error
+    if (!(answer instanceof Error)) {
+      group.resolve(answer)
+      return false
+    }
+    const again = outcomeOf(answer) === "again" && patienceLeft(route, group) > 0
+    if (!again) group.reject(storeError(answer))
+    return again
+  })
+}
+
+function patienceLeft({ patience }: Route, { since }: Group): number {
+  return patience - (performance.now() - since)
+}
+
+function textOf(thrown: unknown): string {
+  return typeof thrown === "string" ? thrown : shown(thrown)
 }
 
 function storeError(cause: Error): SluiceError {

@@ -91,7 +91,7 @@ describe("redisStore", () => {
     [{ prefix: "a{b}" }, "prefix must be a string without braces"],
     [{ clock: 7 }, "clock must be a function"],
     [{ retryFor: "soon" }, "retryFor must be whole milliseconds"],
-    [{ keyPrefix: "x" }, 'redisStore has no field "keyPrefix"; it takes prefix, clock, retryFor'],
+    [{ keyPrefix: "x" }, 'redisStore has no field "keyPrefix"; it takes prefix, clock, denyCache, retryFor'],
   ])("refuses %o", (options, message) => {
     expect(() => redisStore(client, options as never)).toThrow(message)
   })

@@ -1,5 +1,5 @@
 import { countingOf, oneOfEach } from "../../algorithms/index.js"
-import { type Clock, checkClock, microseconds } from "../../clock.js"
+import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { stateKey } from "../../state-key.js"
@@ -14,14 +14,19 @@ export interface RedisStoreOptions {
   readonly prefix?: string
   /** Tells the time in place of the server's clock. */
   readonly clock?: Clock
+  /**
+   * Whether what was denied is answered from memory until it may pass, for a second at the most; true if left out.
+   * A refund or reset in another process is then seen within that second.
+   */
+  readonly denyCache?: boolean
   /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
 
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
-  checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "retryFor"])
-  const { prefix = "sluice:1", clock, retryFor = "1s" } = options
+  checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "denyCache", "retryFor"])
+  const { prefix = "sluice:1", clock, denyCache = true, retryFor = "1s" } = options
   if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
@@ -32,6 +37,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     throw new SluiceError("INVALID_OPTION", `prefix must be a string without braces, got ${shown(prefix)}`)
   }
   if (clock !== undefined) checkClock(clock)
+  if (typeof denyCache !== "boolean") {
+    throw new SluiceError("INVALID_OPTION", `denyCache must be true or false, got ${shown(denyCache)}`)
+  }
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
@@ -41,8 +49,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const keyOf = (part: Part) => `${prefix}:${stateKey(part)}:${countingOf(part.policy).suffix}`
 
   return {
-    async ask({ parts, count, mode }) {
-      if (parts.length === 0) return { granted: count, levels: [], at: 0 }
+    clock: clock === undefined ? monotonic : () => microseconds(clock) / 1_000,
+    remembersDenials: denyCache,
+    ask({ parts, count, mode }) {
+      if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
       return send({ parts, keys: parts.map(keyOf), count, mode })
     },
     async giveBack(parts, at = 0) {

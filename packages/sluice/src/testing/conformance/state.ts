@@ -1,4 +1,5 @@
 import assert from "node:assert/strict"
+import type { Decision } from "../../decision.js"
 import {
   fixedWindow,
   leakyBucket,
@@ -65,6 +66,22 @@ const oneOfEach: readonly Policy[] = [
   leakyBucket({ capacity: 10, leak: 1, every: "1s" }),
 ]
 
+/** A denial from memory may not know what has come back since it was told, if it is not enough to pass. */
+function sameDecision(received: Decision, expected: Decision): void {
+  if (received.source === "cache") {
+    assert.equal(received.allowed, false)
+    for (const [i, { remaining }] of (received.policies ?? [received]).entries()) {
+      assert.ok(remaining <= ((expected.policies ?? [expected])[i]?.remaining ?? 0))
+    }
+  }
+  const known = ({ source, remaining, policies, ...rest }: Decision) => ({
+    ...rest,
+    remaining: received.source === "cache" ? 0 : remaining,
+    policies: policies?.map((each) => (received.source === "cache" ? { ...each, remaining: 0 } : each)),
+  })
+  assert.deepEqual(known(received), known(expected))
+}
+
 /** Laws 7, 10, 11, 12 and 13: what is kept, for whom, and how it comes back. */
 export const state: readonly ConformanceCase[] = [
   ...forEachSubject(
@@ -77,7 +94,7 @@ export const state: readonly ConformanceCase[] = [
         rig.clock.advance(Math.floor(random() ** 3 * period))
         const [key, cost] = [random() < 0.5 ? "a" : "b", 1 + Math.floor(random() ** 2 * 11)]
         if (random() < 0.1) await Promise.all([limiter.refund(key, cost), reference.refund(key, cost)])
-        assert.deepEqual(await limiter.tryAcquire(key, { cost }), await reference.tryAcquire(key, { cost }))
+        sameDecision(await limiter.tryAcquire(key, { cost }), await reference.tryAcquire(key, { cost }))
         assert.deepEqual(await limiter.peek(key), await reference.peek(key))
       }
     },

@@ -1,0 +1,167 @@
+import { countingOf, termsOf } from "../algorithms/index.js"
+import { monotonic } from "../clock.js"
+import { samePolicy } from "../policy.js"
+import type { Place } from "../state-key.js"
+import { type Answer, type Ask, isPromise, type Part, type Store } from "../store.js"
+import { PlaceMap } from "./place-map.js"
+
+/** Milliseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
+const LONGEST = 1_000
+/** How many keys it remembers at the most; then it forgets the older half of them. */
+const MOST_KEYS = 10_000
+/** Longer keys are not remembered: whoever makes them up does not choose how much memory they take. */
+const LONGEST_KEY = 256
+
+/** What a store denied, and for how long it is certain to deny it still. */
+interface Denial {
+  readonly parts: readonly Part[]
+  readonly answer: Answer
+  readonly toldAt: number
+  /** Counted from when it was asked: when it was decided is not known any better. */
+  readonly until: number
+  /** An ask that looks whether it still holds, once it may not. */
+  probe: Promise<unknown> | undefined
+}
+
+const caches = new WeakMap<Store, Store>()
+
+/** The store with its denials remembered: one cache per store, whoever asks for it. */
+export function denyCache(store: Store): Store {
+  let cache = caches.get(store)
+  if (cache === undefined) {
+    cache = cacheOver(store)
+    caches.set(store, cache)
+  }
+  return cache
+}
+
+/**
+ * Answers from memory what the store has just denied: the same or a greater cost under the same policies, until it
+ * may pass, for a second at the most. A gift or a reset through this cache ends that. Once a denial has run out, one
+ * ask goes to look, and those that would be denied with it wait for what it finds.
+ */
+function cacheOver(store: Store): Store {
+  const { clock = monotonic } = store
+  const denials = new Recent<Denial>()
+  /** Grows with every gift and reset: what was asked before one is not remembered after it. */
+  let gifts = 0
+
+  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | Promise<Answer> => {
+    const { parts, count } = ask
+    const [first] = parts as [Part]
+    const giftsThen = gifts
+    const note = (answer: Answer) => {
+      if (
+        answer.granted === count ||
+        gifts !== giftsThen ||
+        !ofOneKey(parts) ||
+        first.key.length > LONGEST_KEY
+      ) {
+        denials.delete(first)
+      } else {
+        const until = askedAt + Math.min(waitOf(parts, answer) / 1_000, LONGEST)
+        denials.set(first, { parts, answer, toldAt: clock(), until, probe: undefined })
+      }
+      return answer
+    }
+    const answer = store.ask(ask)
+    if (!isPromise(answer)) return note(answer)
+    const noted = answer.then(note, (error: unknown) => {
+      denials.delete(first)
+      throw error
+    })
+    if (known !== undefined) known.probe = noted
+    return noted
+  }
+
+  const ask = (asked: Ask): Answer | Promise<Answer> => {
+    const { parts, mode } = asked
+    if (mode === "peek" || parts.length === 0) return store.ask(asked)
+    const known = denials.get(parts[0] as Part)
+    const now = clock()
+    if (known === undefined || !covers(known, parts)) return askStore(asked, now, undefined)
+    // a clock that was set back says nothing of how long it still holds
+    if (now >= known.toldAt && now < known.until) return recall(known, parts, now)
+    if (known.probe === undefined) return askStore(asked, now, known)
+    const again = () => ask(asked)
+    return known.probe.then(again, again)
+  }
+
+  return {
+    ask,
+    giveBack(parts, at) {
+      gifts += 1
+      for (const part of parts) denials.delete(part)
+      return store.giveBack(parts, at)
+    },
+    forget(places) {
+      gifts += 1
+      for (const place of places) denials.delete(place)
+      return store.forget(places)
+    },
+    clock,
+  }
+}
+
+/** Whether an ask for these parts is denied as long as the remembered one is. */
+function covers(known: Denial, parts: readonly Part[]): boolean {
+  return (
+    parts.length === known.parts.length &&
+    parts.every(({ scope, key, policy, cost }, i) => {
+      const denied = known.parts[i] as Part
+      return (
+        key === denied.key &&
+        scope.id === denied.scope.id &&
+        samePolicy(policy, denied.policy) &&
+        (cost === denied.cost || (cost > denied.cost && countingOf(policy).algorithm.anyCost))
+      )
+    })
+  )
+}
+
+/** The denial as it stands now. */
+function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number): Answer {
+  const us = Math.max(0, Math.floor((now - toldAt) * 1_000))
+  const levels = parts.map(({ policy, cost }, i) =>
+    countingOf(policy).algorithm.later(termsOf(policy, cost), answer.levels[i] as readonly number[], us),
+  )
+  return { granted: 0, levels, at: answer.at, source: "cache" }
+}
+
+/** Whether a gift to the first of the parts is seen by all of them. */
+function ofOneKey(parts: readonly Part[]): boolean {
+  const [first] = parts as [Part]
+  return parts.every(({ scope, key }) => key === first.key && scope.limiter === first.scope.limiter)
+}
+
+/** Microseconds until all parts pass. */
+function waitOf(parts: readonly Part[], { levels }: Answer): number {
+  return Math.max(
+    ...parts.map(({ policy, cost }, i) =>
+      countingOf(policy).algorithm.wait(termsOf(policy, cost), levels[i] as readonly number[]),
+    ),
+  )
+}
+
+/** Values by place, the older half of them forgotten when they become too many. */
+class Recent<Value> {
+  #young = new PlaceMap<Value>()
+  #old = new PlaceMap<Value>()
+
+  get(place: Place): Value | undefined {
+    return this.#young.get(place) ?? this.#old.get(place)
+  }
+
+  set(place: Place, value: Value): void {
+    this.#old.delete(place)
+    this.#young.set(place, value)
+    if (this.#young.size < MOST_KEYS / 2) return
+    this.#old = this.#young
+    this.#young = new PlaceMap()
+  }
+
+  delete(place: Place): void {
+    this.#young.delete(place)
+    this.#old.delete(place)
+  }
+}

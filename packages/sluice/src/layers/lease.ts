@@ -1,0 +1,177 @@
+import { monotonic } from "../clock.js"
+import { type Duration, milliseconds } from "../duration.js"
+import { checkFields, SluiceError, shown } from "../errors.js"
+import { type Answer, type Ask, isPromise, type Part, type Store } from "../store.js"
+import { type Block, Lease } from "./leased-key.js"
+import { PlaceMap } from "./place-map.js"
+
+export interface LeaseOptions {
+  /** How long a block may be spent; `"100ms"` if left out. */
+  readonly time?: Duration
+  /** What part of the limit, and of what remains of it, a block takes at the most; 0.1 if left out. */
+  readonly share?: number
+}
+
+export interface LeaseTerms {
+  /** Milliseconds. */
+  readonly time: number
+  readonly share: number
+}
+
+/** A store that spends from leases, to be closed when it is done with. */
+export interface Leases extends Store {
+  /** Gives back what is not spent. */
+  close(): Promise<void>
+}
+
+/** Milliseconds: a longer lease would hold units back from others for too long. */
+const LONGEST_TIME = 60_000
+/** How many keys have leases; the others are asked for one by one. */
+const MOST_KEYS = 10_000
+const LONGEST_KEY = 256
+
+/** Validates the option `lease`: undefined for none. */
+export function leaseTerms(value: unknown): LeaseTerms | undefined {
+  if (value === false) return undefined
+  if (typeof value !== "boolean") checkFields("INVALID_OPTION", "lease", value, ["time", "share"])
+  const { time = "100ms", share = 0.1 } = value as LeaseOptions
+  const ms = milliseconds(time, "lease.time", "INVALID_OPTION")
+  if (ms > LONGEST_TIME) {
+    throw new SluiceError(
+      "INVALID_OPTION",
+      `lease.time must be at most ${LONGEST_TIME} ms, got ${shown(time)}`,
+    )
+  }
+  if (typeof share !== "number" || !(share > 0 && share <= 1)) {
+    throw new SluiceError("INVALID_OPTION", `lease.share must be above 0 and at most 1, got ${shown(share)}`)
+  }
+  return { time: ms, share }
+}
+
+/**
+ * Spends from blocks that were debited from the store before: an ask of a busy key is answered here while its block
+ * lasts, and by the store, one by one, when there is none. Blocks are taken in the background, ahead of need, as
+ * large as the local rate asks for; what is left of one goes back when it has not been used for a while, when its
+ * time is over, and on closing.
+ */
+export function leases(store: Store, { time, share }: LeaseTerms): Leases {
+  const { clock = monotonic } = store
+  const table = new PlaceMap<Lease>()
+  const underWay = new Set<Promise<unknown>>()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  const inBackground = (work: unknown) => {
+    if (!isPromise(work)) return
+    // what cannot be given back stays spent, and what cannot be taken is asked for one by one
+    const done = work.catch(() => {}).finally(() => underWay.delete(done))
+    underWay.add(done)
+  }
+
+  const giveBack = ({ parts, units, at }: Block) => {
+    const left = parts
+      .map((part, i) => ({ ...part, cost: units[i] as number }))
+      .filter(({ cost }) => cost > 0)
+    if (left.length > 0) inBackground(store.giveBack(left, at))
+  }
+
+  /** Takes a block for asks like this one, if they are many enough and the limit is far enough. */
+  const refill = (lease: Lease, parts: readonly Part[], now: number) => {
+    const count = lease.wanted(parts, now)
+    if (lease.filling || count < 2) return
+    lease.filling = true
+    const life = lease.life
+    const receive = (answer: Answer) => {
+      lease.filling = false
+      // what was forgotten in the store meanwhile is gone here too
+      if (lease.life !== life) return
+      lease.learn(parts, answer, clock())
+      if (answer.granted < count) lease.restUntil = now + time
+      if (answer.granted === 0) return
+      const block = lease.blockOf(parts, answer, now)
+      if (closed || clock() >= block.until) giveBack(block)
+      else lease.blocks.push(block)
+    }
+    const fail = () => {
+      lease.filling = false
+      lease.restUntil = now + time
+    }
+    const answer = store.ask({ parts, count, mode: "spend" })
+    if (isPromise(answer)) inBackground(answer.then(receive, fail))
+    else receive(answer)
+  }
+
+  const askStore = (lease: Lease, ask: Ask): Answer | Promise<Answer> => {
+    const learn = (answer: Answer) => {
+      lease.learn(ask.parts, answer, clock())
+      return answer
+    }
+    const answer = store.ask(ask)
+    return isPromise(answer) ? answer.then(learn) : learn(answer)
+  }
+
+  const leaseOf = (parts: readonly Part[], now: number): Lease | undefined => {
+    const [first] = parts as [Part]
+    const known = table.get(first)
+    if (known !== undefined) return known.isOf(parts) ? known : undefined
+    if (table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(parts)) return undefined
+    const lease = new Lease(parts, { time, share }, now)
+    table.set(first, lease)
+    timer ??= setTimeout(sweep, time / 2).unref()
+    return lease
+  }
+
+  /** Gives back what has run out or was not used since the last time, and forgets keys that are no longer asked. */
+  const sweep = () => {
+    const now = clock()
+    for (const lease of table.values()) {
+      for (const block of lease.dropUnused(now)) giveBack(block)
+      if (lease.isIdle()) table.delete(lease.parts[0] as Part)
+    }
+    timer = table.size > 0 ? setTimeout(sweep, time / 2).unref() : undefined
+  }
+
+  return {
+    clock,
+
+    ask(ask) {
+      const { parts, count, mode } = ask
+      if (count !== 1 || parts.length === 0) return store.ask(ask)
+      const now = clock()
+      const lease = leaseOf(parts, now)
+      if (lease === undefined) return store.ask(ask)
+      for (let ended = lease.dropEnded(now); ended !== undefined; ended = lease.dropEnded(now))
+        giveBack(ended)
+      const block = lease.blocks.find((each) => each.covers(parts))
+      if (mode === "spend") {
+        lease.count(now)
+        block?.take(parts)
+        if (lease.isLow()) refill(lease, parts, now)
+      }
+      return block === undefined ? askStore(lease, ask) : lease.answer(parts, block.at, now)
+    },
+
+    giveBack: (parts, at) => store.giveBack(parts, at),
+
+    forget(places) {
+      for (const place of places) table.get(place)?.forget()
+      return store.forget(places)
+    },
+
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      for (const lease of table.values()) for (const block of lease.dropAll()) giveBack(block)
+      while (underWay.size > 0) await Promise.all(underWay)
+    },
+  }
+}
+
+/** Whether a block of these can be taken: the outflow of a leaky bucket would not be even. */
+function leasable(parts: readonly Part[]): boolean {
+  const [first] = parts as [Part]
+  return parts.every(
+    ({ scope, key, policy }) =>
+      policy.algorithm !== "leakyBucket" && key === first.key && scope.limiter === first.scope.limiter,
+  )
+}
