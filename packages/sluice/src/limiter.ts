@@ -5,15 +5,7 @@ import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { denyCache } from "./layers/deny-cache.js"
 import { type LeaseOptions, type Leases, leases, leaseTerms } from "./layers/lease.js"
-import {
-  type Charge,
-  type Cost,
-  charges,
-  type Named,
-  type NameOf,
-  namePolicies,
-  type Policies,
-} from "./policies.js"
+import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
 import { type Scope, scopeOf } from "./state-key.js"
 import { isPromise, type Mode, type Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
@@ -101,15 +93,19 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     return fixed ?? named((policy as (key: string) => P)(key))
   }
 
-  const ask = async <O extends Policies>(mode: Mode, key: string, options: AskOptions<O> = noOptions) => {
-    if (options !== noOptions) checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
-    const parts = charges(
-      policiesFor(key, options.policy),
-      key,
-      options.cost === undefined ? 1 : options.cost,
-    )
-    const answer = store.ask({ parts, count: 1, mode })
-    return decide(parts as Charge<NameOf<O>>[], isPromise(answer) ? await answer : answer)
+  // no async function: it would take most of the time and memory of a decision
+  const ask = <O extends Policies>(mode: Mode, key: string, options: AskOptions<O> = noOptions) => {
+    try {
+      if (options !== noOptions) checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
+      const cost = options.cost === undefined ? 1 : options.cost
+      const charged = charges<NameOf<O>>(policiesFor(key, options.policy), key, cost)
+      const answer = store.ask({ parts: charged, count: 1, mode })
+      return isPromise(answer)
+        ? answer.then((told) => decide(charged, told))
+        : Promise.resolve(decide(charged, answer))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   const close = async () => {

@@ -53,10 +53,12 @@ export function namePolicies(value: unknown, scopeOf: (name: string) => Scope): 
 }
 
 /** The policies that a cost charges, with what it charges them for a key; those it skips are left out. */
-export function charges(named: Named, key: string, cost: unknown): Charge[] {
+export function charges<Name extends string>(named: Named, key: string, cost: unknown): Charge<Name>[] {
   if (typeof cost !== "object" || !isPlain(cost)) {
     const units = checkUnits(cost, 1, "cost")
-    return named.map(({ name, policy, scope }) => ({ scope, key, policy, cost: units, name }))
+    const charge = ({ name, policy, scope }: NamedPolicy) =>
+      ({ scope, key, policy, cost: units, name }) as Charge<Name>
+    return named.length === 1 ? [charge(named[0] as NamedPolicy)] : named.map(charge)
   }
   for (const name of Object.keys(cost)) {
     if (!named.some((known) => known.name === name)) {
@@ -71,7 +73,7 @@ export function charges(named: Named, key: string, cost: unknown): Charge[] {
       key,
       policy,
       cost: checkUnits(byName.has(name) ? byName.get(name) : 1, 0, `cost of ${name}`),
-      name,
+      name: name as Name,
     }))
     .filter((charge) => charge.cost > 0)
   if (charged.length === 0)

@@ -10,9 +10,11 @@ const plain = /^[\w.@/ -]{1,128}$/
 export interface Scope {
   /** Different for different names. */
   readonly id: string
-  /** The names, escaped. */
+  /** The name of the limiter, escaped. */
   readonly limiter: string
-  readonly policy: string
+  /** What stands before and behind a key in `stateKey`. */
+  readonly head: string
+  readonly tail: string
 }
 
 /** Where a state is: one of the keys of a scope. */
@@ -23,17 +25,17 @@ export interface Place {
 
 /** The scope of a policy of a limiter. */
 export function scopeOf(limiter: string, policy: string): Scope {
-  const escaped = { limiter: part(limiter), policy: part(policy) }
-  return { id: `${escaped.limiter}:${escaped.policy}`, ...escaped }
+  const [name, policyName] = [part(limiter), part(policy)]
+  return { id: `${name}:${policyName}`, limiter: name, head: `${name}:`, tail: `:${policyName}` }
 }
 
 /**
- * A place as one string, for stores that have only those: `{limiter:key}:policy`. Different inputs never
- * meet, and nothing in them ends a part early: the braces and colons are always ours. A store adds a
- * prefix and the suffix of the algorithm. In a Redis Cluster the braces keep a limiter's key in one slot.
+ * A place as one string, for stores that have only those: `limiter:key:policy`. Different inputs never meet, and
+ * nothing in them ends a part early: colons are always ours, and there are no braces. A store adds a prefix and the
+ * suffix of the algorithm.
  */
 export function stateKey({ scope, key }: Place): string {
-  return `{${scope.limiter}:${part(key)}}:${scope.policy}`
+  return scope.head + part(key) + scope.tail
 }
 
 function part(text: string): string {

@@ -201,7 +201,7 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
     10,
     "takes no notice of the name of a limiter",
     1,
-    misplacing(({ scope }) => ({ scope: scopeOf("one", scope.policy) })),
+    misplacing(({ scope }) => ({ scope: scopeOf("one", scope.tail) })),
   ],
   [
     11,

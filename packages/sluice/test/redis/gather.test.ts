@@ -4,6 +4,7 @@ import { createLimiter, fixedWindow, scopeOf, slidingLog, tokenBucket } from "sl
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
@@ -105,8 +106,8 @@ describe("asks are gathered into calls", () => {
   })
 
   test("a key that holds something else fails its own caller only", async () => {
-    await client.hset("sluice:1:{default:bad}:default:tb", "a", "b")
-    await client.set("sluice:1:{default:short}:default:tb", "x")
+    await client.hset(redisKey("default", "bad", "default", "tb"), "a", "b")
+    await client.set(redisKey("default", "short", "default", "tb"), "x")
     const limiter = createLimiter({ policy, store: redisStore(ioredis(client)) })
     const keys = ["a", "bad", "b", "short", "c", "bad", "d", "e"]
     const outcomes = await Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
@@ -115,7 +116,7 @@ describe("asks are gathered into calls", () => {
     )
     expect(outcomes[1]).toMatchObject({ reason: { code: "STORE_REFUSED" } })
     expect(outcomes[3]).toMatchObject({ reason: { code: "STORE_UNKNOWN" } })
-    expect(await client.hget("sluice:1:{default:bad}:default:tb", "a")).toBe("b")
+    expect(await client.hget(redisKey("default", "bad", "default", "tb"), "a")).toBe("b")
     for (const key of ["a", "b", "c", "d", "e"]) expect((await limiter.peek(key)).remaining).toBe(99)
   })
 

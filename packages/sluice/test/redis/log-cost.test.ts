@@ -3,6 +3,7 @@ import { createLimiter, type Limiter, slidingLog } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { type ManualClock, manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
@@ -45,7 +46,7 @@ async function fill(size: number, shape: Shape): Promise<Full> {
     expect((await limiter.tryAcquire("k")).allowed).toBe(true)
   }
   // Redis expires by its own clock, which goes on while this one stands
-  await client.persist(`sluice:1:{${shape} ${size}:k}:default:sl`)
+  await client.persist(redisKey(`${shape} ${size}`, "k", "default", "sl"))
   return { limiter, clock, size, filledAt: clock() }
 }
 
@@ -114,7 +115,7 @@ test("a log of 200 grants takes less than a quarter of a sorted set with a membe
     await client.zadd("set", clock(), `${clock()}-${String(i).padStart(3, "0")}`)
     clock.advance(1)
   }
-  const ours = Number(await client.memory("USAGE", "sluice:1:{memory:k}:default:sl", "SAMPLES", 0))
+  const ours = Number(await client.memory("USAGE", redisKey("memory", "k", "default", "sl"), "SAMPLES", 0))
   const theirs = Number(await client.memory("USAGE", "set", "SAMPLES", 0))
   expect(ours).toBeLessThan(theirs / 4)
 })

@@ -4,6 +4,7 @@ import { createLimiter, fixedWindow, type Store, scopeOf, slidingLog, tokenBucke
 import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
@@ -90,10 +91,10 @@ describe("what the server says", () => {
 
   test("is an error without effect when a key holds something else", async () => {
     const limiter = createLimiter({ name: "foreign", policy, store: redisStore(ioredis(io), { clock }) })
-    await io.hset("sluice:1:{foreign:k}:all:sl", "a", "b")
+    await io.hset(redisKey("foreign", "k", "all", "sl"), "a", "b")
     const error = await limiter.tryAcquire("k").catch((error: unknown) => error)
     expect(error).toMatchObject({ name: "SluiceError", code: "STORE_REFUSED" })
-    expect(await io.exists("sluice:1:{foreign:k}:burst:tb")).toBe(0)
+    expect(await io.exists(redisKey("foreign", "k", "burst", "tb"))).toBe(0)
     await limiter.tryAcquire("k", { policy: { burst: policy.burst }, cost: 5 })
     await expect(limiter.refund("k", 2)).rejects.toMatchObject({ code: "STORE_REFUSED" })
     expect((await limiter.peek("k", { policy: { burst: policy.burst } })).remaining).toBe(45)

@@ -3,6 +3,7 @@ import { Redis } from "ioredis"
 import { createLimiter, fixedWindow, leakyBucket, slidingLog, slidingWindow, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
@@ -64,7 +65,7 @@ describe("by the server's clock", () => {
       store: redisStore(ioredis(client), { clock: Date.now }),
     })
     const { resetAfter } = await limiter.tryAcquire("k")
-    const left = await client.pttl("sluice:1:{own:k}:default:tb")
+    const left = await client.pttl(redisKey("own", "k", "default", "tb"))
     expect(left).toBeGreaterThan(60_000)
     expect(left).toBeLessThanOrEqual(resetAfter + 61_000)
   })

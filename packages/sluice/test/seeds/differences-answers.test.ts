@@ -1,6 +1,7 @@
 import { leakyBucket, slidingLog, tokenBucket } from "sluice"
 import { manualClock } from "sluice/testing"
 import { describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
 import { stores, useRig } from "./rig.js"
 
 // Where the answers differ from the documents on purpose; docs/seeds.md says why.
@@ -80,7 +81,7 @@ describe("what stays in Redis", () => {
     const asks: [string, () => Promise<unknown>][] = [
       ["written-000", () => rig.run("000-token-bucket", clock, ["written-000"], 1, 0.125, clock() / 1_000)],
       ["written-003", () => rig.run("003-token-bucket", clock, ["written-003"], 1, 0.125, 1)],
-      [`sluice:1:{${limiter.name}:user}:default:tb`, () => limiter.tryAcquire("user")],
+      [redisKey(limiter.name, "user", "default", "tb"), () => limiter.tryAcquire("user")],
     ]
     const changed: boolean[] = []
     for (const [key, ask] of asks) {

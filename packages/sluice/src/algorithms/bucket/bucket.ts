@@ -205,11 +205,14 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
 
   explain(terms, level) {
     const { parts, span, spanPart, capacity, step } = terms
-    const [ahead, part = 0, late = 0] = level as [number, number?, number?]
-    const left = split(span - ahead, spanPart - part, parts)
+    const ahead = level[0] as number
+    const part = level[1] ?? 0
+    const late = level[2] ?? 0
+    const borrow = spanPart < part ? 1 : 0
+    const left = span - ahead - borrow
     return {
       limit: capacity,
-      remaining: left.whole < 0 ? 0 : unitsIn(left.whole, left.part, terms),
+      remaining: left < 0 ? 0 : unitsIn(left, spanPart - part + borrow * parts, terms),
       retryAfter: wholeMilliseconds(this.wait(terms, level)),
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
@@ -218,9 +221,11 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   wait(terms, level) {
     const { parts, span, spanPart, step } = terms
     if (terms.units > terms.capacity) return Number.POSITIVE_INFINITY
-    const [ahead, part = 0, late = 0] = level as [number, number?, number?]
-    const lacking = split(ahead + terms.cost - span, part + terms.costPart - spanPart, parts)
-    return untilStep(Math.max(0, lacking.whole + (lacking.part > 0 ? 1 : 0)), step, late)
+    const lackingPart = (level[1] ?? 0) + terms.costPart - spanPart
+    // rounded up to the whole microsecond
+    const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
+    const lacking = (level[0] as number) + terms.cost - span + over
+    return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
   },
 
   anyCost: true,

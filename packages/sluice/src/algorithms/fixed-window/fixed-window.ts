@@ -94,7 +94,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   },
 
   explain(terms, level) {
-    const [used, left] = level as [number, number]
+    const used = level[0] as number
+    const left = level[1] as number
     return {
       limit: terms.limit,
       remaining: Math.max(terms.limit - used, 0),
@@ -104,7 +105,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   },
 
   wait({ limit, cost }, level) {
-    const [used, left] = level as [number, number]
+    const used = level[0] as number
+    const left = level[1] as number
     if (cost > limit) return Number.POSITIVE_INFINITY
     return used + cost > limit ? left : 0
   },

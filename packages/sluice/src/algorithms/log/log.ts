@@ -125,7 +125,8 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
   },
 
   explain(terms, level) {
-    const [total, reset] = level as [number, number]
+    const total = level[0] as number
+    const reset = level[1] as number
     return {
       limit: terms.limit,
       remaining: Math.max(terms.limit - total, 0),

@@ -101,29 +101,36 @@ function partText({ policy, cost }: Part): string {
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
   const values: readonly unknown[] = Array.isArray(reply) ? reply : []
-  let next = 0
-  const take = () => integer(values[next++])
-  const now = take()
+  const at = integer(values[0])
+  let next = 1
   const answers = asks.map(({ parts, mode, count }) => {
     const first = values[next]
     if (Array.isArray(first)) {
       next += 1
       return new Error(String(first[0]))
     }
-    if (mode === "give" || mode === "forget") return { granted: take(), levels: [], at: now }
+    if (mode === "give" || mode === "forget") return { granted: integer(values[next++]), levels: [], at }
     const short = integer(first) < 0
-    const levels = parts.map(({ policy, cost }, part) => {
-      const level: number[] = []
-      const end = next + countingOf(policy).algorithm.width(termsOf(policy, cost), short)
-      if (short && part === 0) level.push(-1 - take())
-      while (next < end) level.push(take())
-      return level
-    })
-    const granted = !short ? count : count > 1 ? take() : 0
-    return { granted, levels, at: now }
+    const levels: number[][] = new Array(parts.length)
+    for (let i = 0; i < parts.length; i += 1) {
+      const { policy, cost } = parts[i] as Part
+      const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short)
+      levels[i] = integers(values, next, width)
+      next += width
+    }
+    if (short) (levels[0] as number[])[0] = -1 - integer(first)
+    const granted = !short ? count : count > 1 ? integer(values[next++]) : 0
+    return { granted, levels, at }
   })
   if (next !== values.length) throw new TypeError(`expected ${next} values from Redis, got ${values.length}`)
   return answers
+}
+
+function integers(values: readonly unknown[], from: number, count: number): number[] {
+  // an array that grows takes several times the memory, and there is one for every ask
+  const taken: number[] = new Array(count)
+  for (let i = 0; i < count; i += 1) taken[i] = integer(values[from + i])
+  return taken
 }
 
 function integer(value: unknown): number {

@@ -60,8 +60,8 @@ function settle(route: Route, batch: readonly Group[], answers: readonly (Answer
   })
 }
 
-function patienceLeft({ patience }: Route, { since }: Group): number {
-  return patience - (performance.now() - since)
+function patienceLeft({ patience }: Route, { sentAt }: Group): number {
+  return patience - (performance.now() - sentAt)
 }
 
 function textOf(thrown: unknown): string {

@@ -22,17 +22,20 @@ const OVERDUE = 1_000
  * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
  * count. No timer is involved.
  */
-export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
+export function gather(
+  deliver: Deliver,
+  calls = CALLS,
+  waiting = { asks: 0 },
+): (ask: ScriptAsk) => Promise<Answer> {
   const underWay = new Set<{ readonly since: number }>()
   let queue: Group[] = []
   /** The last group in the queue that has a key. */
   const lastOf = new Map<string, Group>()
-  let waiting = 0
   let scheduled = false
 
   const schedule = () => {
     if (scheduled || queue.length === 0) return
-    if (underWay.size === CALLS && !dropOverdue(underWay)) return
+    if (underWay.size === calls && !dropOverdue(underWay)) return
     scheduled = true
     // behind the callers that the last answers have woken and that ask again in this turn
     queueMicrotask(send)
@@ -41,12 +44,12 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const send = () => {
     scheduled = false
     let sent = 0
-    while (sent < queue.length && underWay.size < CALLS) {
-      const share = Math.ceil((queue.length - sent) / (CALLS - underWay.size))
+    while (sent < queue.length && underWay.size < calls) {
+      const share = Math.ceil((queue.length - sent) / (calls - underWay.size))
       const batch = queue.slice(sent, endOfCall(queue, sent, share))
       sent += batch.length
-      leave(batch)
       const call = { since: performance.now() }
+      leave(batch, call.since)
       const over = () => {
         underWay.delete(call)
         schedule()
@@ -57,19 +60,20 @@ export function gather(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
     queue = queue.slice(sent)
   }
 
-  const leave = (batch: readonly Group[]) => {
+  const leave = (batch: readonly Group[], sentAt: number) => {
     for (const group of batch) {
-      waiting -= group.callers.length
+      group.sentAt = sentAt
+      waiting.asks -= group.callers.length
       for (const key of group.keys) if (lastOf.get(key) === group) lastOf.delete(key)
     }
   }
 
   return (ask) =>
     new Promise((resolve, reject) => {
-      if (waiting >= MOST_WAITING) {
+      if (waiting.asks >= MOST_WAITING) {
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       }
-      waiting += 1
+      waiting.asks += 1
       const equal = lastOf.get(ask.keys[0] as string)
       // what came in between for one of the keys keeps its turn
       if (equal?.takes(ask) && ask.keys.every((key) => lastOf.get(key) === equal)) {
@@ -98,24 +102,24 @@ function endOfCall(queue: readonly Group[], from: number, share: number): number
 
 function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
   const now = performance.now()
+  const before = underWay.size
   for (const call of underWay) if (now - call.since > OVERDUE) underWay.delete(call)
-  return underWay.size < CALLS
+  return underWay.size < before
 }
 
-/** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag. */
+/** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag, of which there are a few. */
 export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
   const lanes = new Map<string, ReturnType<typeof gather>>()
+  const waiting = { asks: 0 }
   return (ask) => {
-    const tag = tagOf(ask)
+    const [key] = ask.keys as [string]
+    const tag = key.slice(key.indexOf("{"), key.indexOf("}"))
     let lane = lanes.get(tag)
     if (lane === undefined) {
-      lane = gather(deliver)
+      // there are lanes enough to keep everybody busy: one call each makes for fewer, larger ones
+      lane = gather(deliver, 1, waiting)
       lanes.set(tag, lane)
     }
     return lane(ask)
   }
-}
-
-function tagOf({ keys: [key = ""] }: ScriptAsk): string {
-  return key.slice(0, key.indexOf("}"))
 }

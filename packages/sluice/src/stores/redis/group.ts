@@ -17,16 +17,16 @@ export class Group implements ScriptAsk {
   readonly parts: readonly Part[]
   readonly keys: readonly string[]
   readonly mode: ScriptAsk["mode"]
-  /** When the first was asked, by `performance.now()`. */
-  readonly since = performance.now()
   readonly callers: Caller[]
+  /** When it was first sent, by `performance.now()`. */
+  sentAt = 0
   readonly #count: number
 
-  constructor({ parts, keys, mode, count }: ScriptAsk, caller: Caller) {
-    this.parts = parts
-    this.keys = keys
-    this.mode = mode
-    this.#count = count
+  constructor(ask: ScriptAsk, caller: Caller) {
+    this.parts = ask.parts
+    this.keys = ask.keys
+    this.mode = ask.mode
+    this.#count = ask.count
     this.callers = [caller]
   }
 

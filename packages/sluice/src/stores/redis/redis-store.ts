@@ -1,13 +1,15 @@
-import { countingOf, oneOfEach } from "../../algorithms/index.js"
+import { countingOf, oneOfEach, suffixes } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
+import type { Policy } from "../../policy.js"
 import { stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
 import { gather, gatherByTag } from "./gather.js"
+import { tagOf } from "./slot-tag.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -22,6 +24,9 @@ export interface RedisStoreOptions {
   /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
+
+/** What ends a key, by the suffix of its algorithm. */
+const ends = Object.fromEntries(suffixes.map((suffix) => [suffix, `:${suffix}`]))
 
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
@@ -46,23 +51,27 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const route: Route = { client, patience, encode: (asks) => encodeAsks(now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
-  const keyOf = (part: Part) => `${prefix}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+  const begin = `${prefix}:{`
+  const endOf = (policy: Policy) => ends[countingOf(policy).suffix] as string
+  const keyOf = (part: Part) => `${begin}${tagOf(part)}}:${stateKey(part)}${endOf(part.policy)}`
+  const keysOf = (parts: readonly Part[]) =>
+    parts.length === 1 ? [keyOf(parts[0] as Part)] : parts.map(keyOf)
 
   return {
     clock: clock === undefined ? monotonic : () => microseconds(clock) / 1_000,
     remembersDenials: denyCache,
     ask({ parts, count, mode }) {
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
-      return send({ parts, keys: parts.map(keyOf), count, mode })
+      return send({ parts, keys: keysOf(parts), count, mode })
     },
     async giveBack(parts, at = 0) {
-      if (parts.length > 0) await send({ parts, keys: parts.map(keyOf), count: at, mode: "give" })
+      if (parts.length > 0) await send({ parts, keys: keysOf(parts), count: at, mode: "give" })
     },
     async forget(places) {
       const parts = places.flatMap(({ scope, key }) =>
         oneOfEach.map((policy) => ({ scope, key, policy, cost: 1 })),
       )
-      if (parts.length > 0) await send({ parts, keys: parts.map(keyOf), count: 1, mode: "forget" })
+      if (parts.length > 0) await send({ parts, keys: keysOf(parts), count: 1, mode: "forget" })
     },
   }
 }

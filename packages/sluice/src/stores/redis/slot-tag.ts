@@ -1,0 +1,45 @@
+import type { Place } from "../../state-key.js"
+
+/** How many different tags there are. */
+export const TAGS = 128
+const SLOTS = 16_384
+
+/**
+ * The hash tag of a place: the same for all policies of a limiter's key, and one of {@link TAGS} in all. So in a Cluster
+ * the asks of many keys share a slot, hence a call; the tags lie evenly among the slots, and what is in a key cannot
+ * name one.
+ */
+export function tagOf({ scope, key }: Place): string {
+  return tags[hash(key, hash(scope.limiter, 2_166_136_261)) % TAGS] as string
+}
+
+/** The smallest numbers whose slots fall into each of as many equal stretches of slots. */
+const tags: readonly string[] = (() => {
+  const found: string[] = new Array(TAGS)
+  for (let number = 0, left = TAGS; left > 0; number += 1) {
+    const stretch = Math.floor((crc16(String(number)) % SLOTS) / (SLOTS / TAGS))
+    if (found[stretch] !== undefined) continue
+    found[stretch] = String(number)
+    left -= 1
+  }
+  return found
+})()
+
+/** FNV-1a over the code units, then mixed so that every bit counts (the finaliser of MurmurHash3). */
+function hash(text: string, seed: number): number {
+  let mixed = seed
+  for (let i = 0; i < text.length; i += 1) mixed = Math.imul(mixed ^ text.charCodeAt(i), 16_777_619)
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return (mixed ^ (mixed >>> 16)) >>> 0
+}
+
+/** CRC-16/XMODEM, by which Redis Cluster finds the slot of a tag. */
+function crc16(text: string): number {
+  let crc = 0
+  for (let i = 0; i < text.length; i += 1) {
+    crc ^= text.charCodeAt(i) << 8
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff
+  }
+  return crc
+}
