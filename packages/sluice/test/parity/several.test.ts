@@ -4,7 +4,6 @@ import { type Ask, countingOf, createLimiter, memoryStore, type Part, stateKey, 
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import type { ScriptAsk } from "../../src/stores/redis/call.js"
 import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
 import { type History, historyOfSeveral } from "../support/histories.js"
 import { reference } from "../support/reference.js"
@@ -28,10 +27,11 @@ test("many asks in one call are answered as one by one", async () => {
   let asked = 0
   for (const [index, [history, width]] of fc.sample(batches, { seed, numRuns: 400 }).entries()) {
     const twin = reference()
-    for (const { at, asks } of batch(`batch-${index}`, history, width + 2)) {
-      const { script, keys, args } = encodeAsks(String(at), asks)
+    const keyOf = (part: Part) => `batch-${index}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+    for (const { at, asks } of batch(history, width + 2)) {
+      const { script, keys, args } = encodeAsks(keyOf, String(at), asks)
       const reply = await client.eval(script.source, keys.length, ...keys, ...args)
-      const expected = asks.map((ask) => twin.ask(ask as Ask, at))
+      const expected = asks.map((ask) => twin.ask(ask, at))
       expect(decodeAnswers(asks, reply), `call at ${at} of history ${index}, seed ${seed}`).toEqual(expected)
       calls += 1
       asked += asks.length
@@ -40,13 +40,12 @@ test("many asks in one call are answered as one by one", async () => {
   console.log(`many asks in one call: ${calls} calls, ${asked} asks`)
 })
 
-/** The asks of a history, `width` at a time, on keys of their own; a call happens at one moment. */
-function batch(name: string, history: History, width: number): { at: number; asks: ScriptAsk[] }[] {
-  const keyOf = (part: Part) => `${name}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+/** The asks of a history, `width` at a time; a call happens at one moment. */
+function batch(history: History, width: number): { at: number; asks: Ask[] }[] {
   const asks = history.filter((operation) => operation.call === "ask")
   return Array.from({ length: Math.ceil(asks.length / width) }, (_, i) => {
     const group = asks.slice(i * width, (i + 1) * width)
-    return { at: group[0]?.at ?? 0, asks: group.map(({ ask }) => ({ ...ask, keys: ask.parts.map(keyOf) })) }
+    return { at: group[0]?.at ?? 0, asks: group.map(({ ask }) => ask) }
   })
 }
 

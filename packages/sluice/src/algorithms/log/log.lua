@@ -41,8 +41,7 @@ local function search(key, value, target, below, above)
   return above
 end
 
--- The entry before the first whose value reaches a target, and that first, if there is one. Most often no more
--- than one entry has left since the last grant.
+-- The entry before the first whose value reaches a target, and that first, if there is one.
 local function around(key, head, newest, value, target)
   local base, first, second = entry(0, head[1]), entry(1, head[2]), head[3] and entry(2, head[3])
   if value(first) >= target then return base, first end
@@ -55,24 +54,39 @@ end
 
 local function read(terms, key)
   local head = call("LRANGE", key, 0, 2)
-  if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-  local newest = entryAt(key, -1)
-  local last, sum, till = newest.at, newest.sum, newest.till
+  local size = #head
+  if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
+  local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
   local reach = till * 1000 - last
   -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
   if last - now > max(reach, GRACE) then
+    local newest = { at = last, sum = sum, till = till }
     local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
     local total = units(sum, before.sum)
-    local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
+    till = ceil((now + reach) / 1000)
     return {
-      head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
-      till = mended.till, jumped = true,
+      head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
+      sum = total, till = till, jumped = true,
     }
   end
-  local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
+  -- most often no more than one entry has left since the last grant
+  local from = now - terms.window + 1
+  local first, firstValue, base = 1, head[2], nil
+  local at, sumAt = unpack(">I7I6", head[2])
+  if at >= from then
+    local _, sumBefore = unpack(">I7I6", head[1])
+    base = sumBefore
+  elseif size == 3 and unpack(">I7", head[3]) >= from then
+    first, firstValue, base = 2, head[3], sumAt
+  else
+    local newest = { at = last, sum = sum, till = till }
+    local before, found = around(key, head, newest, function(each) return each.at end, from)
+    first, base = before.index + 1, before.sum
+    firstValue = found and packed(found.at, found.sum, found.till)
+  end
   return {
-    head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
-    last = last, sum = sum, till = till, expiresAt = till * 1000,
+    head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
+    sum = sum, till = till, expiresAt = till * 1000,
   }
 end
 
@@ -82,11 +96,10 @@ local function prune(key, view)
   if most == 0 then return end
   local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
   local gone = 0
-  while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
+  while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
   if gone == 0 then return end
   call("LPOP", key, gone)
   view.first = view.first - gone
-  if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
 
 -- Puts in place what a clock that went back has left.
@@ -105,16 +118,17 @@ local function take(terms, view, granted, key)
   -- an entry of a shorter window stays as it is: its units must not be held for longer
   local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
   local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-  local first = view.firstEntry
+  local value = packed(at, sum, till)
+  local first = view.firstValue
   if #view.head == 0 then
-    call("RPUSH", key, BASE, packed(at, sum, till))
+    call("RPUSH", key, BASE, value)
   elseif view.total > 0 and ownWindow and sameSubWindow then
-    call("LSET", key, -1, packed(at, sum, till))
-    if first.sum == view.sum then first = nil end
+    call("LSET", key, -1, value)
+    if unpack(">I6", first, 8) == view.sum then first = nil end
   else
-    call("RPUSH", key, packed(at, sum, till))
+    call("RPUSH", key, value)
   end
-  view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+  view.firstValue = first or value
   if #view.head > 0 then prune(key, view) end
   expire(key, till * 1000, view.expiresAt)
   view.total = view.total + granted * terms.cost
@@ -124,10 +138,10 @@ end
 -- The first entry with which at least this many of the units that count have been spent.
 local function reaching(key, view, amount)
   local function spent(each) return units(each.sum, view.base) end
-  if spent(view.firstEntry) >= amount then return view.firstEntry end
-  local size = call("LLEN", key)
-  local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
-  return search(key, spent, amount, view.firstEntry, newest)
+  local first = entry(view.first, view.firstValue)
+  if spent(first) >= amount then return first end
+  local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+  return search(key, spent, amount, first, newest)
 end
 
 -- The newest units go: the log is cut after the entry that reaches what is left.

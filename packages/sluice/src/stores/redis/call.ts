@@ -13,20 +13,18 @@ export interface Call {
 /** What `ask.lua` is asked: as a store is, or to give back what the parts cost, or to forget them. */
 export interface ScriptAsk {
   readonly parts: readonly Part[]
-  /** The key of each part. */
-  readonly keys: readonly string[]
   readonly mode: Mode | "give" | "forget"
   /** How many asks, or of a give-back the moment of its debit, 0 for none. */
   readonly count: number
 }
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
-export function encodeAsks(now: string, asks: readonly ScriptAsk[]): Call {
+export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly ScriptAsk[]): Call {
   const keys: string[] = []
   const numbers: number[] = []
   const plans = new Plans()
   for (const ask of asks) {
-    for (const key of ask.keys) keys.push(key)
+    for (const part of ask.parts) keys.push(keyOf(part))
     numbers.push(plans.numberOf(ask))
   }
   const args = [now, plans.text]

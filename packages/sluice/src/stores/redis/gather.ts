@@ -1,7 +1,8 @@
 import { SluiceError } from "../../errors.js"
-import type { Answer } from "../../store.js"
+import type { Answer, Part } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
+import { tagOf } from "./slot-tag.js"
 
 /** Answers all that it is given with one call, and never rejects. */
 export type Deliver = (batch: readonly Group[]) => Promise<void>
@@ -29,7 +30,7 @@ export function gather(
 ): (ask: ScriptAsk) => Promise<Answer> {
   const underWay = new Set<{ readonly since: number }>()
   let queue: Group[] = []
-  /** The last group in the queue that has a key. */
+  /** The last group in the queue that has a key, in whatever scope. */
   const lastOf = new Map<string, Group>()
   let scheduled = false
 
@@ -64,7 +65,7 @@ export function gather(
     for (const group of batch) {
       group.sentAt = sentAt
       waiting.asks -= group.callers.length
-      for (const key of group.keys) if (lastOf.get(key) === group) lastOf.delete(key)
+      for (const { key } of group.parts) if (lastOf.get(key) === group) lastOf.delete(key)
     }
   }
 
@@ -74,14 +75,14 @@ export function gather(
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       }
       waiting.asks += 1
-      const equal = lastOf.get(ask.keys[0] as string)
+      const equal = lastOf.get((ask.parts[0] as Part).key)
       // what came in between for one of the keys keeps its turn
-      if (equal?.takes(ask) && ask.keys.every((key) => lastOf.get(key) === equal)) {
+      if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
         equal.callers.push({ resolve, reject })
         return
       }
       const group = new Group(ask, { resolve, reject })
-      for (const key of ask.keys) lastOf.set(key, group)
+      for (const { key } of ask.parts) lastOf.set(key, group)
       queue.push(group)
       schedule()
     })
@@ -93,7 +94,7 @@ function endOfCall(queue: readonly Group[], from: number, share: number): number
   let end = from
   let keys = 0
   while (end < most) {
-    keys += (queue[end] as Group).keys.length
+    keys += (queue[end] as Group).parts.length
     if (keys > MOST_KEYS && end > from) break
     end += 1
   }
@@ -112,8 +113,7 @@ export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answe
   const lanes = new Map<string, ReturnType<typeof gather>>()
   const waiting = { asks: 0 }
   return (ask) => {
-    const [key] = ask.keys as [string]
-    const tag = key.slice(key.indexOf("{"), key.indexOf("}"))
+    const tag = tagOf(ask.parts[0] as Part)
     let lane = lanes.get(tag)
     if (lane === undefined) {
       // there are lanes enough to keep everybody busy: one call each makes for fewer, larger ones

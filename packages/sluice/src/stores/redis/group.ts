@@ -15,7 +15,6 @@ const MOST_EQUAL = 4_096
 /** Equal asks as one ask with a count, granted in the order in which they came. */
 export class Group implements ScriptAsk {
   readonly parts: readonly Part[]
-  readonly keys: readonly string[]
   readonly mode: ScriptAsk["mode"]
   readonly callers: Caller[]
   /** When it was first sent, by `performance.now()`. */
@@ -24,7 +23,6 @@ export class Group implements ScriptAsk {
 
   constructor(ask: ScriptAsk, caller: Caller) {
     this.parts = ask.parts
-    this.keys = ask.keys
     this.mode = ask.mode
     this.#count = ask.count
     this.callers = [caller]
@@ -35,7 +33,7 @@ export class Group implements ScriptAsk {
   }
 
   /** Whether an ask may join: it asks the same of the same keys, once. */
-  takes({ parts, keys, mode, count }: ScriptAsk): boolean {
+  takes({ parts, mode, count }: ScriptAsk): boolean {
     return (
       mode === this.mode &&
       (mode === "spend" || mode === "peek") &&
@@ -43,7 +41,7 @@ export class Group implements ScriptAsk {
       this.#count === 1 &&
       this.callers.length < MOST_EQUAL &&
       samePrice(parts, this.parts) &&
-      keys.every((key, i) => key === this.keys[i])
+      samePlaces(parts, this.parts)
     )
   }
 
@@ -70,4 +68,12 @@ export class Group implements ScriptAsk {
       countingOf(policy).algorithm.before(termsOf(policy, cost), levels[i] as readonly number[], times),
     )
   }
+}
+
+function samePlaces(a: readonly Part[], b: readonly Part[]): boolean {
+  for (let i = 0; i < a.length; i += 1) {
+    const [one, other] = [a[i] as Part, b[i] as Part]
+    if (one.key !== other.key || one.scope.id !== other.scope.id) return false
+  }
+  return true
 }

@@ -2,7 +2,6 @@ import { countingOf, oneOfEach, suffixes } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
-import type { Policy } from "../../policy.js"
 import { stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { encodeAsks } from "./call.js"
@@ -48,30 +47,28 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
-  const route: Route = { client, patience, encode: (asks) => encodeAsks(now(), asks) }
-  const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
-
   const begin = `${prefix}:{`
-  const endOf = (policy: Policy) => ends[countingOf(policy).suffix] as string
-  const keyOf = (part: Part) => `${begin}${tagOf(part)}}:${stateKey(part)}${endOf(part.policy)}`
-  const keysOf = (parts: readonly Part[]) =>
-    parts.length === 1 ? [keyOf(parts[0] as Part)] : parts.map(keyOf)
+  const keyOf = (part: Part) =>
+    `${begin}${tagOf(part)}}:${stateKey(part)}${ends[countingOf(part.policy).suffix]}`
+
+  const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
+  const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
   return {
     clock: clock === undefined ? monotonic : () => microseconds(clock) / 1_000,
     remembersDenials: denyCache,
     ask({ parts, count, mode }) {
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
-      return send({ parts, keys: keysOf(parts), count, mode })
+      return send({ parts, count, mode })
     },
     async giveBack(parts, at = 0) {
-      if (parts.length > 0) await send({ parts, keys: keysOf(parts), count: at, mode: "give" })
+      if (parts.length > 0) await send({ parts, count: at, mode: "give" })
     },
     async forget(places) {
       const parts = places.flatMap(({ scope, key }) =>
         oneOfEach.map((policy) => ({ scope, key, policy, cost: 1 })),
       )
-      if (parts.length > 0) await send({ parts, keys: keysOf(parts), count: 1, mode: "forget" })
+      if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
     },
   }
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "5e227517f1fab2d3be5708020d3478069a698427",
+    sha: "133e9533c0660f5d5bbf35d84b58a93ace8b8ec7",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -256,23 +256,37 @@ return entryAt(key, found.index - 1), found
 end
 local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
-if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-local newest = entryAt(key, -1)
-local last, sum, till = newest.at, newest.sum, newest.till
+local size = #head
+if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
+local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
 local reach = till * 1000 - last
 if last - now > max(reach, GRACE) then
+local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
+till = ceil((now + reach) / 1000)
 return {
-head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
-till = mended.till, jumped = true,
+head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
+sum = total, till = till, jumped = true,
 }
 end
-local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
+local from = now - terms.window + 1
+local first, firstValue, base = 1, head[2], nil
+local at, sumAt = unpack(">I7I6", head[2])
+if at >= from then
+local _, sumBefore = unpack(">I7I6", head[1])
+base = sumBefore
+elseif size == 3 and unpack(">I7", head[3]) >= from then
+first, firstValue, base = 2, head[3], sumAt
+else
+local newest = { at = last, sum = sum, till = till }
+local before, found = around(key, head, newest, function(each) return each.at end, from)
+first, base = before.index + 1, before.sum
+firstValue = found and packed(found.at, found.sum, found.till)
+end
 return {
-head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
-last = last, sum = sum, till = till, expiresAt = till * 1000,
+head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
+sum = sum, till = till, expiresAt = till * 1000,
 }
 end
 local function prune(key, view)
@@ -280,11 +294,10 @@ local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
-while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
+while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone
-if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
 local function mend(view, key)
 call("DEL", key)
@@ -298,16 +311,17 @@ local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-local first = view.firstEntry
+local value = packed(at, sum, till)
+local first = view.firstValue
 if #view.head == 0 then
-call("RPUSH", key, BASE, packed(at, sum, till))
+call("RPUSH", key, BASE, value)
 elseif view.total > 0 and ownWindow and sameSubWindow then
-call("LSET", key, -1, packed(at, sum, till))
-if first.sum == view.sum then first = nil end
+call("LSET", key, -1, value)
+if unpack(">I6", first, 8) == view.sum then first = nil end
 else
-call("RPUSH", key, packed(at, sum, till))
+call("RPUSH", key, value)
 end
-view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+view.firstValue = first or value
 if #view.head > 0 then prune(key, view) end
 expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
@@ -315,10 +329,10 @@ view.last, view.sum, view.till = at, sum, till
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
-if spent(view.firstEntry) >= amount then return view.firstEntry end
-local size = call("LLEN", key)
-local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
-return search(key, spent, amount, view.firstEntry, newest)
+local first = entry(view.first, view.firstValue)
+if spent(first) >= amount then return first end
+local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+return search(key, spent, amount, first, newest)
 end
 local function giveNewest(terms, view, key)
 local left = view.total - terms.cost
@@ -843,7 +857,7 @@ end
 return reply`,
   },
   log: {
-    sha: "303936fe1be23041717d5dc3654c0c45493de4f4",
+    sha: "25503aea67b6c1b23b91b047f4310aa310427787",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -919,23 +933,37 @@ return entryAt(key, found.index - 1), found
 end
 local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
-if #head == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-local newest = entryAt(key, -1)
-local last, sum, till = newest.at, newest.sum, newest.till
+local size = #head
+if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
+local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
 local reach = till * 1000 - last
 if last - now > max(reach, GRACE) then
+local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-local mended = { index = 1, at = now, sum = total, till = ceil((now + reach) / 1000) }
+till = ceil((now + reach) / 1000)
 return {
-head = head, first = 1, firstEntry = mended, base = 0, total = total, last = now, sum = total,
-till = mended.till, jumped = true,
+head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
+sum = total, till = till, jumped = true,
 }
 end
-local before, first = around(key, head, newest, function(each) return each.at end, now - terms.window + 1)
+local from = now - terms.window + 1
+local first, firstValue, base = 1, head[2], nil
+local at, sumAt = unpack(">I7I6", head[2])
+if at >= from then
+local _, sumBefore = unpack(">I7I6", head[1])
+base = sumBefore
+elseif size == 3 and unpack(">I7", head[3]) >= from then
+first, firstValue, base = 2, head[3], sumAt
+else
+local newest = { at = last, sum = sum, till = till }
+local before, found = around(key, head, newest, function(each) return each.at end, from)
+first, base = before.index + 1, before.sum
+firstValue = found and packed(found.at, found.sum, found.till)
+end
 return {
-head = head, first = before.index + 1, firstEntry = first, base = before.sum, total = units(sum, before.sum),
-last = last, sum = sum, till = till, expiresAt = till * 1000,
+head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
+sum = sum, till = till, expiresAt = till * 1000,
 }
 end
 local function prune(key, view)
@@ -943,11 +971,10 @@ local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
-while gone < most and entry(nil, old[gone + 2]).till * 1000 <= now do gone = gone + 1 end
+while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone
-if view.firstEntry then view.firstEntry.index = view.firstEntry.index - gone end
 end
 local function mend(view, key)
 call("DEL", key)
@@ -961,16 +988,17 @@ local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-local first = view.firstEntry
+local value = packed(at, sum, till)
+local first = view.firstValue
 if #view.head == 0 then
-call("RPUSH", key, BASE, packed(at, sum, till))
+call("RPUSH", key, BASE, value)
 elseif view.total > 0 and ownWindow and sameSubWindow then
-call("LSET", key, -1, packed(at, sum, till))
-if first.sum == view.sum then first = nil end
+call("LSET", key, -1, value)
+if unpack(">I6", first, 8) == view.sum then first = nil end
 else
-call("RPUSH", key, packed(at, sum, till))
+call("RPUSH", key, value)
 end
-view.firstEntry = first or { index = view.first, at = at, sum = sum, till = till }
+view.firstValue = first or value
 if #view.head > 0 then prune(key, view) end
 expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
@@ -978,10 +1006,10 @@ view.last, view.sum, view.till = at, sum, till
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
-if spent(view.firstEntry) >= amount then return view.firstEntry end
-local size = call("LLEN", key)
-local newest = { index = size - 1, at = view.last, sum = view.sum, till = view.till }
-return search(key, spent, amount, view.firstEntry, newest)
+local first = entry(view.first, view.firstValue)
+if spent(first) >= amount then return first end
+local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+return search(key, spent, amount, first, newest)
 end
 local function giveNewest(terms, view, key)
 local left = view.total - terms.cost
