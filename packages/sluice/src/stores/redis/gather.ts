@@ -9,6 +9,8 @@ export type Deliver = (batch: readonly Group[]) => Promise<void>
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
 const CALLS = 4
+/** How many asks are worth a call of their own while another is under way: a call costs as much as a dozen asks. */
+const ENOUGH = 32
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
 /** How many keys share a call at the most, unless a single ask has more. */
@@ -19,9 +21,9 @@ const MOST_WAITING = 100_000
 const OVERDUE = 1_000
 
 /**
- * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
- * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
- * count. No timer is involved.
+ * Gathers asks into calls. A lone ask leaves in the same turn of the event loop. While a call is under way, asks gather
+ * for the next, which leaves when the first is back, or before that if they are many: so a few asks share one call
+ * and many keep several under way. Equal asks become one with a count. No timer is involved.
  */
 export function gather(
   deliver: Deliver,
@@ -36,17 +38,21 @@ export function gather(
 
   const schedule = () => {
     if (scheduled || queue.length === 0) return
-    if (underWay.size === calls && !dropOverdue(underWay)) return
     scheduled = true
     // behind the callers that the last answers have woken and that ask again in this turn
     queueMicrotask(send)
   }
 
+  const mayLeave = (asks: number) => {
+    if (underWay.size === 0 || (underWay.size < calls && asks >= ENOUGH)) return true
+    return dropOverdue(underWay)
+  }
+
   const send = () => {
     scheduled = false
     let sent = 0
-    while (sent < queue.length && underWay.size < calls) {
-      const share = Math.ceil((queue.length - sent) / (calls - underWay.size))
+    while (sent < queue.length && mayLeave(queue.length - sent)) {
+      const share = Math.max(Math.ceil((queue.length - sent) / (calls - underWay.size)), ENOUGH)
       const batch = queue.slice(sent, endOfCall(queue, sent, share))
       sent += batch.length
       const call = { since: performance.now() }
