@@ -15,38 +15,41 @@ export interface Explanation {
   readonly resetAfter: number
 }
 
-/** What a store keeps per key; the rest of it is the algorithm's own. */
-export interface State {
-  /** The microsecond at which the state stops mattering. */
-  readonly expiresAt: number
-}
+/** How many numbers a state in numbers has room for. */
+export const ROW = 6
+
+/** Where a store keeps states side by side: `ROW` numbers to a state, or one object. */
+export type Cells = Float64Array | object[]
 
 /**
  * How a policy counts, told once here and once in Lua, with the same names in the same order.
  *
  * An ask runs through it as: `read` the state, see how much `room` there is, and, when every policy of
  * the ask has room, `take` it in each; then `tell` the level. `read`, `room` and `tell` change nothing.
- * All times are whole microseconds. A state belongs to whoever called last: `take` and `give` may reuse it.
+ * All times are whole microseconds. A state is in the `cells` from `cell` on. What writes one, `take`, `give` and
+ * `mend`, returns the microsecond at which it stops mattering.
  */
-export interface Algorithm<Terms, S extends State, View> {
+export interface Algorithm<Terms, C extends Cells, View> {
   /** The name of its twin in Lua. */
   readonly lua: string
+  /** Whether its state is numbers; else it is an object. */
+  readonly inNumbers: boolean
   /** The numbers a step needs, derived once from a policy and a cost. */
   terms(policy: Policy, cost: number): Terms
   /** The terms its twin reads. */
   sent(terms: Terms): Readonly<Record<string, number>>
-  /** The state as it stands at `now`. */
-  read(terms: Terms, state: S | undefined, now: number): View
+  /** The state as it stands at `now`; no cells if there is none. A view holds until the algorithm reads again. */
+  read(terms: Terms, cells: C | undefined, cell: number, now: number): View
   /** How many of `count` asks of this cost fit. */
   room(terms: Terms, view: View, count: number): number
-  /** Spends `granted` times the cost; the next state. */
-  take(terms: Terms, view: View, granted: number): S
-  /** Whether this much, spent at `at`, is certain to count still. */
-  counts(terms: Terms, view: View, at: number): boolean
-  /** Gives the cost back, as far as it is spent; the next state, if any is left. A debit that counts, or a gift. */
-  give(terms: Terms, view: View, gift: boolean): S | undefined
-  /** The state to put in place of one that lies further ahead than the clock can explain, if this is one. */
-  mend(terms: Terms, view: View): S | undefined
+  /** Spends `granted` times the cost. */
+  take(terms: Terms, view: View, granted: number, cells: C, cell: number): number
+  /** Whether this much, spent at `debitedAt`, is certain to count still. */
+  counts(terms: Terms, view: View, debitedAt: number): boolean
+  /** Gives the cost back, as far as it is spent: a debit that counts, or a gift. 0 if no state is left. */
+  give(terms: Terms, view: View, gift: boolean, cells: C, cell: number): number
+  /** Replaces a state that lies further ahead than the clock can explain. 0 if this is none. */
+  mend(terms: Terms, view: View, cells: C, cell: number): number
   /** The level of the view; `short` says that not all that was asked for has been granted. */
   tell(terms: Terms, view: View, short: boolean): Level
   /** How many integers `tell` gives. */

@@ -1,4 +1,4 @@
-export type { Algorithm, Explanation, Level, State } from "./algorithm.js"
+export type { Algorithm, Cells, Explanation, Level } from "./algorithm.js"
 export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
 export type { Decision, PolicyDecision } from "./decision.js"

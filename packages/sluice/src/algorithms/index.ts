@@ -1,4 +1,4 @@
-import type { Algorithm, State } from "../algorithm.js"
+import type { Algorithm, Cells } from "../algorithm.js"
 import type { Policy } from "../policy.js"
 import * as policies from "../policy.js"
 import { bucket } from "./bucket/bucket.js"
@@ -6,7 +6,7 @@ import { fixedWindow } from "./fixed-window/fixed-window.js"
 import { log } from "./log/log.js"
 
 /** An algorithm whose terms, state and view only it can read. */
-export type AnyAlgorithm = Algorithm<unknown, State, unknown>
+export type AnyAlgorithm = Algorithm<unknown, Cells, unknown>
 
 /** How the policies of one `algorithm` count. */
 export interface Counting {
@@ -23,8 +23,11 @@ const counting: Record<Policy["algorithm"], Counting> = {
   leakyBucket: { algorithm: bucket as AnyAlgorithm, suffix: "lb" },
 }
 
+/** Every way to count: what is kept under a key is kept under these. */
+export const countings: readonly Counting[] = Object.values(counting)
+
 /** Every suffix a key of state may have. */
-export const suffixes: readonly string[] = Object.values(counting).map(({ suffix }) => suffix)
+export const suffixes: readonly string[] = countings.map(({ suffix }) => suffix)
 
 /** Some policy of every algorithm: a key under all of them is all that is kept under it. */
 export const oneOfEach: readonly Policy[] = [
@@ -41,15 +44,17 @@ export function countingOf(policy: Policy): Counting {
 }
 
 const termsForOne = new WeakMap<Policy, unknown>()
+let last: { readonly policy: Policy; readonly cost: number; readonly terms: unknown } | undefined
 
-/** The terms of a policy and a cost; those of a cost of 1 are derived once per policy. */
+/** The terms of a policy and a cost; those of a cost of 1 are derived once per policy, others if not just before. */
 export function termsOf(policy: Policy, cost: number): unknown {
+  if (last !== undefined && last.policy === policy && last.cost === cost) return last.terms
   const { algorithm } = counting[policy.algorithm]
-  if (cost !== 1) return algorithm.terms(policy, cost)
-  let terms = termsForOne.get(policy)
+  let terms = cost === 1 ? termsForOne.get(policy) : undefined
   if (terms === undefined) {
-    terms = algorithm.terms(policy, 1)
-    termsForOne.set(policy, terms)
+    terms = algorithm.terms(policy, cost)
+    if (cost === 1) termsForOne.set(policy, terms)
   }
+  last = { policy, cost, terms }
   return terms
 }

@@ -1,5 +1,6 @@
 import type { Policy } from "sluice"
-import type { BucketState, BucketTerms, BucketView } from "../../src/algorithms/bucket/bucket.js"
+import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket.js"
+import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
 import type { AnyAlgorithm } from "../../src/algorithms/index.js"
 import type { LogState, LogTerms, LogView } from "../../src/algorithms/log/log.js"
 import type { Kind } from "../support/policy-kinds.js"
@@ -52,13 +53,14 @@ const mergedIntoTheOldest: Breakage = {
   name: "a merged entry that keeps its oldest time",
   broken: (algorithm) => ({
     ...algorithm,
-    take(terms, view, granted) {
+    take(terms, view, granted, cells, cell) {
       const { last, total } = view as LogView
       const { merge } = terms as LogTerms
-      const state = algorithm.take(terms, view, granted) as LogState
+      const expiresAt = algorithm.take(terms, view, granted, cells, cell)
+      const state = cells[cell] as LogState
       const merges = total > 0 && Math.floor(last / merge) === Math.floor((view as LogView).now / merge)
       if (merges) state.at[state.at.length - 1] = last
-      return state
+      return expiresAt
     },
   }),
 }
@@ -67,9 +69,11 @@ const stepsFromTheLastGrant: Breakage = {
   name: "steps that are counted from the last grant",
   broken: (algorithm) => ({
     ...algorithm,
-    take(terms, view, granted) {
-      const state = algorithm.take(terms, view, granted) as BucketState
-      return { ...state, anchor: (view as BucketView).now, lapsesAt: 0 }
+    take(terms, view, granted, cells, cell) {
+      const expiresAt = algorithm.take(terms, view, granted, cells, cell)
+      cells[cell + ANCHOR] = (view as BucketView).now
+      cells[cell + LAPSES_AT] = 0
+      return expiresAt
     },
   }),
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import type { Answer, Part, Policy } from "sluice"
-import type { BucketTerms } from "../../src/algorithms/bucket/bucket.js"
+import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
 import { termsOf } from "../../src/algorithms/index.js"
 import { isInterval, limitOf, periodOf } from "./policy-kinds.js"
 

@@ -1,6 +1,6 @@
 import type { Answer, Ask, Part, Policy } from "sluice"
 import { type Place, scopeOf, stateKey } from "sluice"
-import type { Level, State } from "../../src/algorithm.js"
+import { type Cells, type Level, ROW } from "../../src/algorithm.js"
 import { type AnyAlgorithm, countingOf, suffixes } from "../../src/algorithms/index.js"
 
 /** A scope for tests that need only one. */
@@ -17,33 +17,37 @@ export interface Reference {
 export function reference(
   algorithmOf: (policy: Policy) => AnyAlgorithm = (policy) => countingOf(policy).algorithm,
 ): Reference {
-  const states = new Map<string, State>()
+  const states = new Map<string, Cells>()
 
   const read = (part: Part, now: number) => {
     const { policy, cost } = part
     const algorithm = algorithmOf(policy)
     const place = `${stateKey(part)}:${countingOf(policy).suffix}`
     const terms = algorithm.terms(policy, cost)
-    return { algorithm, place, terms, view: algorithm.read(terms, states.get(place), now) }
+    return { algorithm, place, terms, view: algorithm.read(terms, states.get(place), 0, now) }
   }
 
-  const keep = (place: string, state: State | undefined) => {
-    if (state === undefined) states.delete(place)
-    else states.set(place, state)
+  const cellsOf = (algorithm: AnyAlgorithm, place: string) => {
+    const cells = states.get(place) ?? emptyCells(algorithm)
+    states.set(place, cells)
+    return cells
   }
 
   return {
     ask({ parts, count, mode }, now) {
-      const looked = parts.map((part) => read(part, now))
       let granted = count
-      for (const { algorithm, terms, view } of looked) {
+      for (const part of parts) {
+        const { algorithm, terms, view } = read(part, now)
         granted = Math.min(granted, algorithm.room(terms, view, granted))
       }
-      const levels: Level[] = looked.map(({ algorithm, place, terms, view }) => {
-        if (mode === "spend" && granted > 0) keep(place, algorithm.take(terms, view, granted))
+      const levels: Level[] = parts.map((part) => {
+        const { algorithm, place, terms, view } = read(part, now)
+        if (mode === "spend" && granted > 0) {
+          algorithm.take(terms, view, granted, cellsOf(algorithm, place), 0)
+        }
         if (mode === "spend" && granted === 0) {
-          const mended = algorithm.mend(terms, view)
-          if (mended !== undefined) keep(place, mended)
+          const cells = states.get(place)
+          if (cells !== undefined) algorithm.mend(terms, view, cells, 0)
         }
         return algorithm.tell(terms, view, granted < count)
       })
@@ -54,7 +58,9 @@ export function reference(
       for (const part of parts) {
         const { algorithm, place, terms, view } = read(part, now)
         if (at !== undefined && !algorithm.counts(terms, view, at)) continue
-        keep(place, algorithm.give(terms, view, at === undefined))
+        const cells = states.get(place)
+        if (cells === undefined) continue
+        if (algorithm.give(terms, view, at === undefined, cells, 0) === 0) states.delete(place)
       }
     },
 
@@ -62,4 +68,9 @@ export function reference(
       for (const place of places) for (const suffix of suffixes) states.delete(`${stateKey(place)}:${suffix}`)
     },
   }
+}
+
+/** Room for the state of one key. */
+export function emptyCells({ inNumbers }: Pick<AnyAlgorithm, "inNumbers">): Cells {
+  return inNumbers ? new Float64Array(ROW) : []
 }

@@ -1,12 +1,19 @@
 import { describe, expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { leakyBucket, type Policy, slidingLog, tokenBucket } from "../../policy.js"
-import { bucket } from "./bucket.js"
+import { bucket, FULL, PART, PARTS } from "./bucket.js"
 
 const now = 1_780_000_000_000_000
 const seconds = 1_000_000
 
-const held = (policy: Policy) => holding(bucket, policy)
+const held = (policy: Policy) => {
+  const key = holding(bucket, policy)
+  const state = () => {
+    const cells = key.cells()
+    return cells && { full: cells[FULL], part: cells[PART], parts: cells[PARTS] }
+  }
+  return { ...key, state }
+}
 
 describe("a token bucket", () => {
   test("starts full, and gains a token every tenth of a second at 10 a second", () => {

@@ -1,6 +1,42 @@
-import type { Algorithm, State } from "../../algorithm.js"
+import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import type { Policy } from "../../policy.js"
+import { type BucketTerms, bucketTerms } from "./bucket-terms.js"
+import { rescaled, split, unitsIn, untilStep } from "./bucket-time.js"
+
+/** Nothing is spent any more at `FULL` microseconds and `PART` / `PARTS` of one. */
+export const FULL = 0
+export const PART = 1
+export const PARTS = 2
+/** Milliseconds: as in the terms it was written under. */
+export const REACH = 3
+/** Where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
+export const ANCHOR = 4
+export const LAPSES_AT = 5
+
+export interface BucketView {
+  now: number
+  /** `now`, or the step at or before it. */
+  at: number
+  /** How far ahead of `at` the bucket is full again, and its part. */
+  ahead: number
+  part: number
+  reach: number
+  anchor: number
+  lapsesAt: number
+  jumped: boolean
+}
+
+/** The one view, so that an ask makes no garbage of it. */
+const seen: BucketView = {
+  now: 0,
+  at: 0,
+  ahead: 0,
+  part: 0,
+  reach: 0,
+  anchor: Number.NaN,
+  lapsesAt: 0,
+  jumped: false,
+}
 
 /**
  * The token bucket, and the leaky bucket as its mirror image: one state, the instant at which nothing is
@@ -13,78 +49,11 @@ import type { Policy } from "../../policy.js"
  * In interval mode the same bucket is looked at only at the steps of a staircase, `step` microseconds
  * apart. They are counted from first use (`anchor`), through a full bucket too, until it lapses (`lapsesAt`).
  */
-export interface BucketTerms {
-  /** Pieces of a microsecond: refill / gcd(refill, every). */
-  readonly parts: number
-  /** The time the whole capacity takes, and its part. */
-  readonly span: number
-  readonly spanPart: number
-  /** The time the cost takes, and its part. */
-  readonly cost: number
-  readonly costPart: number
-  /** Milliseconds: the time that everything takes to come back, the furthest ahead that spending leads. */
-  readonly reach: number
-  /** Microseconds between steps; 0 for a continuous refill. */
-  readonly step: number
-  /** How long after a grant the anchor of the steps is remembered: as long as any bucket takes to fill. */
-  readonly life: number
-  readonly capacity: number
-  readonly units: number
-  /** Pieces of a microsecond that one unit takes. */
-  readonly unit: number
-}
-
-export interface BucketState extends State {
-  /** Nothing is spent any more at `full` microseconds and `part` / `parts` of one. */
-  readonly full: number
-  readonly part: number
-  readonly parts: number
-  /** Milliseconds: as in the terms it was written under. */
-  readonly reach: number
-  /** Where steps are counted from, and until when if the bucket is full; undefined if no steps were. */
-  readonly anchor: number | undefined
-  readonly lapsesAt: number
-}
-
-export interface BucketView {
-  readonly now: number
-  /** `now`, or the step at or before it. */
-  readonly at: number
-  /** How far ahead of `at` the bucket is full again, and its part. */
-  ahead: number
-  part: number
-  readonly reach: number
-  readonly anchor: number | undefined
-  readonly lapsesAt: number
-  readonly jumped: boolean
-}
-
-export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
+export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
   lua: "bucket",
+  inNumbers: true,
 
-  terms(policy, units) {
-    const { capacity, amount, every, stepwise } = flow(policy)
-    const divisor = gcd(amount, every)
-    const parts = amount / divisor
-    const unit = every / divisor
-    const [span, spanPart] = timeOf(capacity, unit, parts)
-    // a cost beyond the capacity never fits, whatever its size
-    const [cost, costPart] = timeOf(Math.min(units, capacity + 1), unit, parts)
-    const life = stepwise ? Math.ceil(capacity / amount) * every : 0
-    return {
-      parts,
-      span,
-      spanPart,
-      cost,
-      costPart,
-      reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
-      step: stepwise ? every : 0,
-      life,
-      capacity,
-      units,
-      unit,
-    }
-  },
+  terms: bucketTerms,
 
   sent({ parts, span, spanPart, cost, costPart, reach, step, life }) {
     return {
@@ -96,44 +65,56 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     }
   },
 
-  read(terms, state, now) {
+  read(terms, cells, cell, now) {
     const { step } = terms
-    if (state === undefined) {
-      const anchor = step > 0 ? now : undefined
-      const { reach } = terms
-      return { now, at: now, ahead: 0, part: 0, reach, anchor, lapsesAt: 0, jumped: false }
-    }
-    const { reach } = state
-    let { full, anchor, lapsesAt } = state
-    let part = rescaled(state.part, state.parts, terms.parts)
-    if (part === terms.parts) {
-      full += 1
-      part = 0
+    let full = now
+    let reach = terms.reach
+    let part = 0
+    let anchor = Number.NaN
+    let lapsesAt = 0
+    if (cells !== undefined) {
+      full = cells[cell + FULL] as number
+      reach = cells[cell + REACH] as number
+      anchor = cells[cell + ANCHOR] as number
+      lapsesAt = cells[cell + LAPSES_AT] as number
+      part = rescaled(cells[cell + PART] as number, cells[cell + PARTS] as number, terms.parts)
+      if (part === terms.parts) {
+        full += 1
+        part = 0
+      }
     }
     // further ahead than spending leads: the clock went back; all of it counts as spent now
     const jumped = full - now > reach * 1_000 + Math.max(reach * 1_000, GRACE)
     if (jumped) {
       full = now + reach * 1_000
       part = 0
-      anchor = undefined
+      anchor = Number.NaN
       lapsesAt = 0
     }
     let at = now
     if (step > 0) {
       // what was spent before steps were counted comes back at a step
-      anchor ??= full
+      if (Number.isNaN(anchor)) anchor = full
       at = anchor + Math.floor((now - anchor) / step) * step
     }
     const spent = full > at || (full === at && part > 0)
     if (!spent && now >= lapsesAt) {
       at = now
-      anchor = step > 0 ? now : undefined
+      anchor = step > 0 ? now : Number.NaN
     }
     if (!spent) {
       full = at
       part = 0
     }
-    return { now, at, ahead: full - at, part, reach, anchor, lapsesAt, jumped }
+    seen.now = now
+    seen.at = at
+    seen.ahead = full - at
+    seen.part = part
+    seen.reach = reach
+    seen.anchor = anchor
+    seen.lapsesAt = lapsesAt
+    seen.jumped = jumped
+    return seen
   },
 
   room(terms, view, count) {
@@ -160,7 +141,7 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     return k
   },
 
-  take(terms, view, granted) {
+  take(terms, view, granted, cells, cell) {
     const { parts } = terms
     const pieces = granted * terms.costPart
     const carry = Math.floor(pieces / parts)
@@ -171,13 +152,13 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
       view.ahead += 1
     }
     const lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    return kept(terms, view, terms.reach, lapsesAt)
+    return keep(terms, view, terms.reach, lapsesAt, cells, cell)
   },
 
   // a bucket that has had the time to refill a debit may have been full since
-  counts: (terms, view, at) => view.now - at < terms.cost,
+  counts: (terms, view, debitedAt) => view.now - debitedAt < terms.cost,
 
-  give(terms, view) {
+  give(terms, view, _gift, cells, cell) {
     view.ahead -= terms.cost
     view.part -= terms.costPart
     if (view.part < 0) {
@@ -187,13 +168,13 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
     if (view.ahead < 0 || (view.ahead === 0 && view.part === 0)) {
       view.ahead = 0
       view.part = 0
-      if (view.lapsesAt <= view.now) return undefined
+      if (view.lapsesAt <= view.now) return 0
     }
-    return kept(terms, view, view.reach, view.lapsesAt)
+    return keep(terms, view, view.reach, view.lapsesAt, cells, cell)
   },
 
-  mend(terms, view) {
-    return view.jumped ? kept(terms, view, view.reach, view.lapsesAt) : undefined
+  mend(terms, view, cells, cell) {
+    return view.jumped ? keep(terms, view, view.reach, view.lapsesAt, cells, cell) : 0
   },
 
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
@@ -249,67 +230,21 @@ export const bucket: Algorithm<BucketTerms, BucketState, BucketView> = {
   holds: () => Number.POSITIVE_INFINITY,
 }
 
-/** How long until the step at or after a time from the last one, which was `late` ago. */
-function untilStep(us: number, step: number, late: number): number {
-  return us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us
-}
-
-function kept(terms: BucketTerms, view: BucketView, reach: number, lapsesAt: number): BucketState {
+function keep(
+  terms: BucketTerms,
+  view: BucketView,
+  reach: number,
+  lapsesAt: number,
+  cells: Float64Array,
+  cell: number,
+): number {
   const full = view.at + view.ahead
-  const { part, anchor } = view
-  const until = anchor === undefined ? 0 : lapsesAt
-  return {
-    full,
-    part,
-    parts: terms.parts,
-    reach,
-    anchor,
-    lapsesAt: until,
-    expiresAt: Math.max(full + 1, until),
-  }
-}
-
-/** As many pieces of another size as hold this part, rounded up: what was spent stays spent. */
-function rescaled(part: number, from: number, to: number): number {
-  if (part === 0 || from === to) return part
-  const product = part * to
-  return Number.isSafeInteger(product + from) ? Math.floor((product + from - 1) / from) : to
-}
-
-function flow(policy: Policy) {
-  if (policy.algorithm === "tokenBucket") {
-    const { capacity, refill, every, mode } = policy
-    return { capacity, amount: refill, every: every * 1_000, stepwise: mode === "interval" }
-  }
-  if (policy.algorithm === "leakyBucket") {
-    const { capacity, leak, every } = policy
-    return { capacity, amount: leak, every: every * 1_000, stepwise: false }
-  }
-  throw new TypeError(`${policy.algorithm} is no bucket`)
-}
-
-function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b)
-}
-
-/** The time that `units` take, as whole microseconds and the part left over. */
-function timeOf(units: number, unit: number, parts: number): [whole: number, part: number] {
-  const pieces = units * unit
-  if (Number.isSafeInteger(pieces)) return [Math.floor(pieces / parts), pieces % parts]
-  const exact = BigInt(units) * BigInt(unit)
-  return [Number(exact / BigInt(parts)), Number(exact % BigInt(parts))]
-}
-
-/** How many whole units a time is worth. */
-function unitsIn(whole: number, part: number, { parts, unit }: BucketTerms): number {
-  const pieces = whole * parts + part
-  if (Number.isSafeInteger(pieces)) return Math.floor(pieces / unit)
-  return Number((BigInt(whole) * BigInt(parts) + BigInt(part)) / BigInt(unit))
-}
-
-/** Carries a part outside 0 … parts − 1 into the whole. */
-function split(whole: number, part: number, parts: number): { whole: number; part: number } {
-  if (part < 0) return { whole: whole - 1, part: part + parts }
-  if (part >= parts) return { whole: whole + 1, part: part - parts }
-  return { whole, part }
+  const until = Number.isNaN(view.anchor) ? 0 : lapsesAt
+  cells[cell + FULL] = full
+  cells[cell + PART] = view.part
+  cells[cell + PARTS] = terms.parts
+  cells[cell + REACH] = reach
+  cells[cell + ANCHOR] = view.anchor
+  cells[cell + LAPSES_AT] = until
+  return Math.max(full + 1, until)
 }

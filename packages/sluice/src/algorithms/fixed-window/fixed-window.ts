@@ -1,4 +1,4 @@
-import type { Algorithm, State } from "../../algorithm.js"
+import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 
 /**
@@ -16,25 +16,27 @@ export interface FixedWindowTerms {
   readonly cost: number
 }
 
-export interface FixedWindowState extends State {
-  readonly start: number
-  readonly stop: number
-  readonly used: number
-  /** Milliseconds: the longest window of the policies that granted in it. */
-  readonly reach: number
-}
+export const START = 0
+export const STOP = 1
+export const USED = 2
+/** Milliseconds: the longest window of the policies that granted in it. */
+export const REACH = 3
 
 export interface FixedWindowView {
-  readonly now: number
-  readonly start: number
+  now: number
+  start: number
   stop: number
   used: number
   reach: number
-  readonly jumped: boolean
+  jumped: boolean
 }
 
-export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWindowView> = {
+/** The one view, as in a bucket. */
+const seen: FixedWindowView = { now: 0, start: 0, stop: 0, used: 0, reach: 0, jumped: false }
+
+export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowView> = {
   lua: "fixedWindow",
+  inNumbers: true,
 
   terms(policy, cost) {
     if (policy.algorithm !== "fixedWindow") throw new TypeError(`${policy.algorithm} is no fixed window`)
@@ -50,15 +52,28 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
 
   sent: ({ limit, window, aligned, cost }) => ({ limit, window, aligned, cost }),
 
-  read(_terms, state, now) {
-    if (state === undefined || state.stop <= now) {
-      return { now, start: now, stop: now, used: 0, reach: 0, jumped: false }
+  read(_terms, cells, cell, now) {
+    seen.now = now
+    seen.jumped = false
+    if (cells === undefined || (cells[cell + STOP] as number) <= now) {
+      seen.start = now
+      seen.stop = now
+      seen.used = 0
+      seen.reach = 0
+      return seen
     }
-    const { start, stop, used, reach } = state
+    seen.start = cells[cell + START] as number
+    seen.stop = cells[cell + STOP] as number
+    seen.used = cells[cell + USED] as number
+    seen.reach = cells[cell + REACH] as number
+    const reach = seen.reach * 1_000
     // further ahead than a window reaches: the clock went back; the window counts as opened now
-    const jumped = stop - now > reach * 1_000 + Math.max(reach * 1_000, GRACE)
-    if (jumped) return { now, start: now, stop: now + reach * 1_000, used, reach, jumped }
-    return { now, start, stop, used, reach, jumped }
+    if (seen.stop - now > reach + Math.max(reach, GRACE)) {
+      seen.start = now
+      seen.stop = now + reach
+      seen.jumped = true
+    }
+    return seen
   },
 
   room(terms, view, count) {
@@ -66,25 +81,25 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted) {
+  take(terms, view, granted, cells, cell) {
     const { window, aligned } = terms
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
     view.reach = Math.max(view.reach, window / 1_000)
     view.used += granted * terms.cost
-    return kept(view)
+    return keep(view, cells, cell)
   },
 
   // a debit of an earlier window is gone with it
-  counts: (_terms, view, at) => at >= view.start,
+  counts: (_terms, view, debitedAt) => debitedAt >= view.start,
 
-  give(terms, view) {
+  give(terms, view, _gift, cells, cell) {
     view.used = Math.max(view.used - terms.cost, 0)
-    return view.used === 0 ? undefined : kept(view)
+    return view.used === 0 ? 0 : keep(view, cells, cell)
   },
 
-  mend(_terms, view) {
-    return view.jumped ? kept(view) : undefined
+  mend(_terms, view, cells, cell) {
+    return view.jumped ? keep(view, cells, cell) : 0
   },
 
   width: () => 2,
@@ -121,6 +136,10 @@ export const fixedWindow: Algorithm<FixedWindowTerms, FixedWindowState, FixedWin
   holds: (_terms, [, left]) => left as number,
 }
 
-function kept({ start, stop, used, reach }: FixedWindowView): FixedWindowState {
-  return { start, stop, used, reach, expiresAt: stop }
+function keep({ start, stop, used, reach }: FixedWindowView, cells: Float64Array, cell: number): number {
+  cells[cell + START] = start
+  cells[cell + STOP] = stop
+  cells[cell + USED] = used
+  cells[cell + REACH] = reach
+  return stop
 }

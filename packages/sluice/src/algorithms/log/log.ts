@@ -1,6 +1,7 @@
-import type { Algorithm, State } from "../../algorithm.js"
+import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
+import { firstThat } from "./first-that.js"
 
 /**
  * The sliding log, and the sliding window as the same log merged.
@@ -20,8 +21,7 @@ export interface LogTerms {
 }
 
 /** Entries are columns, the base at position `start`. */
-export interface LogState extends State {
-  expiresAt: number
+export interface LogState {
   readonly at: number[]
   readonly sum: number[]
   /** The millisecond until which a policy that granted it, or one before it, looks back at an entry. */
@@ -48,8 +48,9 @@ const WRAP = 2 ** 48
 /** How many entries that no longer count one grant clears away. */
 const PRUNE = 32
 
-export const log: Algorithm<LogTerms, LogState, LogView> = {
+export const log: Algorithm<LogTerms, LogState[], LogView> = {
   lua: "log",
+  inNumbers: false,
 
   terms(policy, cost) {
     const { limit, window, merge } = shape(policy)
@@ -59,8 +60,8 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
 
   sent: ({ limit, window, merge, cost }) => ({ limit, window, merge, cost }),
 
-  read(terms, stored, now) {
-    const state = stored ?? empty()
+  read(terms, cells, cell, now) {
+    const state = cells?.[cell] ?? empty()
     const newest = state.at.length - 1
     const last = nth(state.at, newest)
     const sum = nth(state.sum, newest)
@@ -84,7 +85,7 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted) {
+  take(terms, view, granted, cells, cell) {
     const { state } = view
     const newest = state.at.length - 1
     // never before the newest entry, or a clock that went back would unsort the log
@@ -99,22 +100,26 @@ export const log: Algorithm<LogTerms, LogState, LogView> = {
     prune(view)
     view.total += granted * terms.cost
     view.last = at
-    return state
+    cells[cell] = state
+    return till * 1_000
   },
 
-  counts: (terms, view, at) => at + terms.window > view.now,
+  counts: (terms, view, debitedAt) => debitedAt + terms.window > view.now,
 
-  give(terms, view, gift) {
+  give(terms, view, gift, cells, cell) {
     const { state } = view
     if (gift) giveNewest(terms, view)
     else giveOldest(terms, view)
     const newest = state.at.length - 1
-    state.expiresAt = nth(state.till, newest) * 1_000
-    return newest === state.start || state.expiresAt <= view.now ? undefined : state
+    const expiresAt = nth(state.till, newest) * 1_000
+    cells[cell] = state
+    return newest === state.start || expiresAt <= view.now ? 0 : expiresAt
   },
 
-  mend(_terms, view) {
-    return view.jumped ? view.state : undefined
+  mend(_terms, view, cells, cell) {
+    if (!view.jumped) return 0
+    cells[cell] = view.state
+    return nth(view.state.till, view.state.till.length - 1) * 1_000
   },
 
   width: (_terms, short) => (short ? 3 : 2),
@@ -189,24 +194,6 @@ function untilEnoughLeft(terms: LogTerms, view: LogView): number {
   return nth(at, leaves) + window - view.now
 }
 
-/** The first entry from `low` on that holds, or `high`; those that hold come after those that do not. */
-function firstThat(holds: (entry: number) => boolean, low: number, high: number): number {
-  // most often it is the first or near it: double the stride, then halve it
-  let below = low - 1
-  let stride = 1
-  while (below + stride < high && !holds(below + stride)) {
-    below += stride
-    stride *= 2
-  }
-  let above = Math.min(below + stride, high)
-  while (above - below > 1) {
-    const middle = Math.floor((below + above) / 2)
-    if (holds(middle)) above = middle
-    else below = middle
-  }
-  return above
-}
-
 /** Clears away entries that count neither here nor under the policy they were granted under. */
 function prune(view: LogView): void {
   const { state } = view
@@ -220,14 +207,13 @@ function prune(view: LogView): void {
 }
 
 function empty(): LogState {
-  return { expiresAt: 0, at: [0], sum: [0], till: [0], start: 0 }
+  return { at: [0], sum: [0], till: [0], start: 0 }
 }
 
 function append(state: LogState, at: number, sum: number, till: number): void {
   state.at.push(at)
   state.sum.push(sum)
   state.till.push(till)
-  state.expiresAt = till * 1_000
 }
 
 function cutAfter({ at, sum, till }: LogState, entry: number): void {

@@ -101,6 +101,17 @@ describe("a memory store", () => {
     expect((await limiter.peek("denied", { policy: perSecond })).allowed).toBe(false)
   })
 
+  test("but no longer once it was granted again", async () => {
+    const { limiter } = setUp(3)
+    await limiter.tryAcquire("denied", { policy: perSecond })
+    await limiter.tryAcquire("denied", { cost: 2, policy: perSecond })
+    await limiter.tryAcquire("denied", { policy: perSecond })
+    await limiter.tryAcquire("a")
+    await limiter.tryAcquire("b")
+    await limiter.tryAcquire("c")
+    expect((await limiter.peek("denied", { policy: perSecond })).remaining).toBe(2)
+  })
+
   test("forgets a key that got everything back", async () => {
     const { store, limiter } = setUp(10)
     await limiter.tryAcquire("k")

@@ -1,8 +1,8 @@
-import type { Level, State } from "../../algorithm.js"
-import { countingOf, suffixes, termsOf } from "../../algorithms/index.js"
+import type { Level } from "../../algorithm.js"
+import { type AnyAlgorithm, countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
-import { type Place, stateKey } from "../../state-key.js"
+import type { Place } from "../../state-key.js"
 import type { Answer, Ask, Part, Store } from "../../store.js"
 import { Shelf } from "./shelf.js"
 
@@ -25,6 +25,14 @@ export interface MemoryStore extends Store {
   readonly size: number
 }
 
+/** A part of an ask as it stands. */
+interface Looked {
+  readonly algorithm: AnyAlgorithm
+  readonly terms: unknown
+  readonly slot: number | undefined
+  readonly view: unknown
+}
+
 /** Creates a store in this process, bounded by `maxKeys`. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkFields("INVALID_OPTION", "memoryStore", options, ["clock", "maxKeys"])
@@ -38,53 +46,73 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
   const shelf = new Shelf(maxKeys)
 
-  const read = (part: Part, now: number) => {
-    const { algorithm, suffix } = countingOf(part.policy)
-    const key = `${stateKey(part)}:${suffix}`
-    const terms = termsOf(part.policy, part.cost)
-    const view = algorithm.read(terms, shelf.get(key), now)
-    return { algorithm, key, terms, view }
+  const look = ({ scope, key, policy, cost }: Part, now: number): Looked => {
+    const counting = countingOf(policy)
+    const { algorithm } = counting
+    const terms = termsOf(policy, cost)
+    const slot = shelf.find(scope, counting, key)
+    const view =
+      slot === undefined
+        ? algorithm.read(terms, undefined, 0, now)
+        : algorithm.read(terms, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm), now)
+    return { algorithm, terms, slot, view }
   }
 
-  const keep = (key: string, state: State | undefined, now: number) => {
-    if (state === undefined) shelf.delete(key)
-    else shelf.set(key, state, now)
+  /** Takes what was granted, or notes the denial; the level it leaves. */
+  const settle = (part: Part, looked: Looked, granted: number, { count, mode }: Ask, now: number): Level => {
+    const { algorithm, terms, view } = looked
+    if (mode === "spend" && granted > 0) {
+      const slot = looked.slot ?? shelf.add(part.scope, countingOf(part.policy), part.key, now)
+      const cells = shelf.cells(slot, algorithm)
+      shelf.written(slot, algorithm.take(terms, view, granted, cells, shelf.cell(slot, algorithm)))
+    } else if (mode === "spend" && looked.slot !== undefined) {
+      const { slot } = looked
+      const mended = algorithm.mend(terms, view, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm))
+      if (mended > 0) shelf.written(slot, mended)
+      shelf.markDenied(slot)
+    }
+    return algorithm.tell(terms, view, granted < count)
   }
 
   return {
-    ask({ parts, count, mode }) {
+    ask(ask) {
+      const { parts, count } = ask
       const now = microseconds(clock)
+      if (parts.length === 1) {
+        const part = parts[0] as Part
+        const looked = look(part, now)
+        const granted = looked.algorithm.room(looked.terms, looked.view, count)
+        return { granted, levels: [settle(part, looked, granted, ask, now)], at: now }
+      }
       let granted = count
-      const looked = parts.map((part) => read(part, now))
-      for (const { algorithm, terms, view } of looked) {
-        granted = Math.min(granted, algorithm.room(terms, view, granted))
+      for (const part of parts) {
+        const { algorithm, terms, view } = look(part, now)
+        granted = algorithm.room(terms, view, granted)
       }
-      const levels: Level[] = []
-      for (const { algorithm, key, terms, view } of looked) {
-        if (mode === "spend") {
-          if (granted > 0) keep(key, algorithm.take(terms, view, granted), now)
-          else {
-            const mended = algorithm.mend(terms, view)
-            if (mended !== undefined) keep(key, mended, now)
-            shelf.markDenied(key)
-          }
-        }
-        levels.push(algorithm.tell(terms, view, granted < count))
-      }
+      // looked at again, because a view holds until the next and a slot until one is added
+      const levels = parts.map((part) => settle(part, look(part, now), granted, ask, now))
       return { granted, levels, at: now }
     },
 
     giveBack(parts, at) {
       const now = microseconds(clock)
       for (const part of parts) {
-        const { algorithm, key, terms, view } = read(part, now)
-        if (at !== undefined && !algorithm.counts(terms, view, at)) continue
-        keep(key, algorithm.give(terms, view, at === undefined), now)
+        const { algorithm, terms, slot, view } = look(part, now)
+        if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
+        const cells = shelf.cells(slot, algorithm)
+        const left = algorithm.give(terms, view, at === undefined, cells, shelf.cell(slot, algorithm))
+        if (left > 0) shelf.written(slot, left)
+        else shelf.remove(slot)
       }
     },
 
     forget(places) {
-      for (const place of places) for (const suffix of suffixes) shelf.delete(`${stateKey(place)}:${suffix}`)
+      for (const { scope, key } of places) {
+        for (const counting of countings) {
+          const slot = shelf.find(scope, counting, key)
+          if (slot !== undefined) shelf.remove(slot)
+        }
+      }
     },
 
     get size() {

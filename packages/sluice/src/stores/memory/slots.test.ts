@@ -1,0 +1,135 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { describe, expect, test } from "vitest"
+import { reference } from "../../../test/support/reference.js"
+import { fixedWindow, type Policy, slidingLog, tokenBucket } from "../../policy.js"
+import { scopeOf } from "../../state-key.js"
+import type { Part } from "../../store.js"
+import { manualClock } from "../../testing/manual-clock.js"
+import { memoryStore } from "./memory-store.js"
+
+const bucket = tokenBucket({ capacity: 5, refill: 1, every: "1h" })
+const window = fixedWindow({ limit: 5, window: "1h" })
+const log = slidingLog({ limit: 5, window: "1h" })
+
+const part = (key: string, policy: Policy = bucket, scope = scopeOf("api", "default")): Part => ({
+  scope,
+  key,
+  policy,
+  cost: 1,
+})
+
+function setUp(maxKeys = 1_000_000) {
+  const clock = manualClock()
+  const store = memoryStore({ clock, maxKeys })
+  const granted = (...parts: Part[]) => store.ask({ parts, count: 1, mode: "spend" }).granted
+  return { clock, store, granted }
+}
+
+describe("keys that come and go", () => {
+  test("keep their states, whoever's slot moves to where theirs was", () => {
+    const { clock, store } = setUp()
+    const model = reference()
+    const scopes = [scopeOf("api", "a"), scopeOf("api", "b"), scopeOf("web", "a")]
+    let seed = 1
+    const below = (n: number) => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
+      return Math.floor((seed / 2 ** 32) * n)
+    }
+    const anyPart = () => part(`k${below(1_500)}`, [bucket, window, log][below(3)], scopes[below(3)])
+    let most = 0
+    for (let i = 0; i < 30_000; i += 1) {
+      clock.advance(1)
+      const now = clock() * 1_000
+      // first they mostly come, then they mostly go
+      if (below(10) < (i < 15_000 ? 9 : 3)) {
+        const ask = { parts: [anyPart()], count: 1, mode: "spend" } as const
+        expect(store.ask(ask)).toEqual(model.ask(ask, now))
+      } else {
+        const gone = Array.from({ length: 5 }, anyPart)
+        store.forget(gone)
+        model.forget(gone)
+      }
+      most = Math.max(most, store.size)
+    }
+    expect(most).toBeGreaterThan(3_000)
+    expect(store.size).toBeLessThan(most / 2)
+  })
+
+  test("are found by the names of their scope, whichever object says them", () => {
+    const { store, granted } = setUp()
+    const [one, other] = [scopeOf("api", "default"), scopeOf("api", "default")]
+    granted(part("k", bucket, one))
+    store.forget([part("k", bucket, one)])
+    for (let i = 0; i < 5; i += 1) expect(granted(part("k", bucket, one))).toBe(1)
+    expect(granted(part("k", bucket, other))).toBe(0)
+    expect(granted(part("k", bucket, scopeOf("api", "another")))).toBe(1)
+    expect(store.size).toBe(2)
+  })
+
+  test("share one cap, and one sweep, over all scopes", () => {
+    const { clock, store, granted } = setUp(100)
+    for (let i = 0; i < 300; i += 1)
+      granted(part(`k${i}`, [bucket, window, log][i % 3], scopeOf("api", `p${i}`)))
+    expect(store.size).toBe(100)
+    clock.advance(3_600_001)
+    for (let i = 0; i < 60; i += 1) granted(part(`new ${i}`))
+    expect(store.size).toBeLessThan(80)
+  })
+
+  test("are charged all or none when several are asked for at once, new ones among them", () => {
+    const { granted } = setUp()
+    const [a, b] = [part("k", bucket, scopeOf("api", "a")), part("k", bucket, scopeOf("api", "b"))]
+    for (let i = 0; i < 3; i += 1) granted(a)
+    expect([granted(a, b), granted(b, a), granted(a, b)]).toEqual([1, 1, 0])
+    expect([1, 2, 3, 4].map(() => granted(b))).toEqual([1, 1, 1, 0])
+  })
+})
+
+describe("a long key", () => {
+  test("is told from any other", () => {
+    const { store, granted } = setUp()
+    const long = "x".repeat(128)
+    const keys = [long, `${long}x`, `${long}y`, "\ud800".repeat(129), "\ud801".repeat(129)]
+    for (const key of keys) for (let i = 0; i < 5; i += 1) expect(granted(part(key))).toBe(1)
+    for (const key of keys) expect(granted(part(key))).toBe(0)
+    expect(store.size).toBe(5)
+    store.forget(keys.map((key) => part(key)))
+    expect(store.size).toBe(0)
+  })
+
+  test("is not kept, nor what a short one was cut out of", () => {
+    const { granted } = setUp()
+    const grown = bytesOf(() => {
+      for (let i = 0; i < 5_000; i += 1) {
+        const request = `${i}`.padEnd(5_000, `request ${i}`)
+        granted(part(request))
+        granted(part(request.slice(0, 20)))
+      }
+    })
+    expect(grown / 10_000).toBeLessThan(500)
+    expect(granted(part("k"))).toBe(1)
+  })
+})
+
+test("a key of 16 characters takes at most 150 bytes", () => {
+  const { store, granted } = setUp()
+  const grown = bytesOf(() => {
+    for (let i = 0; i < 260_000; i += 1) granted(part(`user:${String(i).padStart(11, "0")}`))
+  })
+  expect(grown / store.size).toBeLessThan(150)
+})
+
+/** What the heap has grown by. */
+function bytesOf(fill: () => void): number {
+  setFlagsFromString("--expose-gc")
+  const gc = runInNewContext("gc") as () => void
+  const bytes = () => {
+    gc()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  const before = bytes()
+  fill()
+  return bytes() - before
+}
