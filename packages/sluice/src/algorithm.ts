@@ -44,10 +44,13 @@ export interface Algorithm<Terms, C extends Cells, View> {
   room(terms: Terms, view: View, count: number): number
   /** Spends `granted` times the cost. */
   take(terms: Terms, view: View, granted: number, cells: C, cell: number): number
-  /** Whether this much, spent at `debitedAt`, is certain to count still. */
+  /** Whether anything of this much, spent at `debitedAt`, is certain to count still. */
   counts(terms: Terms, view: View, debitedAt: number): boolean
-  /** Gives the cost back, as far as it is spent: a debit that counts, or a gift. 0 if no state is left. */
-  give(terms: Terms, view: View, gift: boolean, cells: C, cell: number): number
+  /**
+   * Gives the cost back, as far as it is spent: a gift, or what of a debit is certain to count still. 0 if no state
+   * is left.
+   */
+  give(terms: Terms, view: View, debitedAt: number | undefined, cells: C, cell: number): number
   /** Replaces a state that lies further ahead than the clock can explain. 0 if this is none. */
   mend(terms: Terms, view: View, cells: C, cell: number): number
   /** The level of the view; `short` says that not all that was asked for has been granted. */

@@ -20,7 +20,7 @@ export function held<Terms, C extends Cells, View>(algorithm: Algorithm<Terms, C
     give(at: number, units: number) {
       if (cells === undefined) return
       const terms = algorithm.terms(policy, units)
-      expiresAt = algorithm.give(terms, algorithm.read(terms, cells, 0, at), true, cells, 0)
+      expiresAt = algorithm.give(terms, algorithm.read(terms, cells, 0, at), undefined, cells, 0)
       if (expiresAt === 0) cells = undefined
     },
     cells: () => cells,

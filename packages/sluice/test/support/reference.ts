@@ -60,7 +60,7 @@ export function reference(
         if (at !== undefined && !algorithm.counts(terms, view, at)) continue
         const cells = states.get(place)
         if (cells === undefined) continue
-        if (algorithm.give(terms, view, at === undefined, cells, 0) === 0) states.delete(place)
+        if (algorithm.give(terms, view, at, cells, 0) === 0) states.delete(place)
       }
     },
 

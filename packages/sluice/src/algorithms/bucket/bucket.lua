@@ -123,10 +123,11 @@ function bucket.step(terms, key, count, granted, spend, reply)
 end
 
 function bucket.give(terms, key, debitedAt)
-  -- a bucket that has had the time to refill a debit may have been full since
-  if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+  -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
+  local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
+  if refilled >= terms.cost and debitedAt > 0 then return end
   local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-  ahead = ahead - terms.cost
+  ahead = ahead - terms.cost + refilled
   part = part - (terms.costPart or 0)
   if part < 0 then
     part = part + terms.parts

@@ -155,11 +155,12 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     return keep(terms, view, terms.reach, lapsesAt, cells, cell)
   },
 
-  // a bucket that has had the time to refill a debit may have been full since
-  counts: (terms, view, debitedAt) => view.now - debitedAt < terms.cost,
+  // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
+  counts: (terms, view, debitedAt) => Math.max(view.now - debitedAt, 0) + terms.step < terms.cost,
 
-  give(terms, view, _gift, cells, cell) {
-    view.ahead -= terms.cost
+  give(terms, view, debitedAt, cells, cell) {
+    const refilled = debitedAt === undefined ? 0 : Math.max(view.now - debitedAt, 0) + terms.step
+    view.ahead -= terms.cost - refilled
     view.part -= terms.costPart
     if (view.part < 0) {
       view.part += terms.parts
@@ -222,9 +223,9 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   later({ step }, level, us) {
     const [ahead, part, late = 0] = level as [number, number, number?]
-    if (step === 0) return ahead > us ? [ahead - us, ...level.slice(1)] : level.map(() => 0)
+    if (step === 0) return ahead >= us ? [ahead - us, ...level.slice(1)] : level.map(() => 0)
     const steps = Math.floor((late + us) / step) * step
-    return ahead > steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
+    return ahead >= steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
   },
 
   holds: () => Number.POSITIVE_INFINITY,

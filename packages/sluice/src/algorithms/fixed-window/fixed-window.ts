@@ -93,7 +93,7 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   // a debit of an earlier window is gone with it
   counts: (_terms, view, debitedAt) => debitedAt >= view.start,
 
-  give(terms, view, _gift, cells, cell) {
+  give(terms, view, _debitedAt, cells, cell) {
     view.used = Math.max(view.used - terms.cost, 0)
     return view.used === 0 ? 0 : keep(view, cells, cell)
   },

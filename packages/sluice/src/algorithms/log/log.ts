@@ -106,9 +106,9 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
 
   counts: (terms, view, debitedAt) => debitedAt + terms.window > view.now,
 
-  give(terms, view, gift, cells, cell) {
+  give(terms, view, debitedAt, cells, cell) {
     const { state } = view
-    if (gift) giveNewest(terms, view)
+    if (debitedAt === undefined) giveNewest(terms, view)
     else giveOldest(terms, view)
     const newest = state.at.length - 1
     const expiresAt = nth(state.till, newest) * 1_000

@@ -100,7 +100,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
         const { algorithm, terms, slot, view } = look(part, now)
         if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
         const cells = shelf.cells(slot, algorithm)
-        const left = algorithm.give(terms, view, at === undefined, cells, shelf.cell(slot, algorithm))
+        const left = algorithm.give(terms, view, at, cells, shelf.cell(slot, algorithm))
         if (left > 0) shelf.written(slot, left)
         else shelf.remove(slot)
       }

@@ -6,6 +6,8 @@ import { type Group, Slots } from "./slots.js"
 
 /** How many slots are looked at to clear expired ones with each new key. */
 const SWEEP = 2
+/** Microseconds that a state is left alone after it has expired: a key in use soon needs its slot again. */
+const LINGER = 1_000_000
 /** How many slots are looked at to make room when the shelf is full. */
 const CANDIDATES = 16
 /** Longer keys are kept as a hash. */
@@ -93,7 +95,7 @@ export class Shelf {
   #sweep(now: number): void {
     for (let i = 0; i < SWEEP && this.size > 0; i += 1) {
       const slot = this.#next()
-      if (this.#slots.expiresAt(slot) <= now) this.remove(slot)
+      if (this.#slots.expiresAt(slot) + LINGER <= now) this.remove(slot)
     }
   }
 

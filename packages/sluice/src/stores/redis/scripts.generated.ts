@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "133e9533c0660f5d5bbf35d84b58a93ace8b8ec7",
+    sha: "e83f62e7559f5de573c122cd4bbeddc2c8284c52",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -145,9 +145,10 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
+if refilled >= terms.cost and debitedAt > 0 then return end
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-ahead = ahead - terms.cost
+ahead = ahead - terms.cost + refilled
 part = part - (terms.costPart or 0)
 if part < 0 then
 part = part + terms.parts
@@ -462,7 +463,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "f30cc7d914cd3177cecadb4c4383578e0ed99139",
+    sha: "a78ac9994c5c2af924d98435cd52107886b9ff1e",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -606,9 +607,10 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-if debitedAt > 0 and now - debitedAt >= terms.cost then return end
+local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
+if refilled >= terms.cost and debitedAt > 0 then return end
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-ahead = ahead - terms.cost
+ahead = ahead - terms.cost + refilled
 part = part - (terms.costPart or 0)
 if part < 0 then
 part = part + terms.parts
