@@ -49,15 +49,87 @@ describe("asks are gathered into calls", () => {
     await asked
   })
 
-  test("asks that come together share a few calls, each of them under way at once", async () => {
+  test.each([
+    ["a few asks that come together share a call, and the rest the next", 40, [32, 8], 1],
+    ["many share several, each of them under way at once", 200, [50, 50, 50, 50], 4],
+  ])("%s", async (_how, asks, expected, atOnce) => {
     const { client: through, calls, most } = watched()
     const limiter = createLimiter({ policy, store: redisStore(through) })
     await limiter.tryAcquire("warm")
     calls.length = 0
-    const decisions = await Promise.all(Array.from({ length: 40 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    const decisions = await Promise.all(Array.from({ length: asks }, (_, i) => limiter.tryAcquire(`k${i}`)))
     expect(decisions.every(({ allowed, remaining }) => allowed && remaining === 99)).toBe(true)
-    expect(calls).toEqual([10, 10, 10, 10])
-    expect(most()).toBe(4)
+    expect(calls).toEqual(expected)
+    expect(most()).toBe(atOnce)
+  })
+
+  test("asks that come while a call is under way leave when it is back, or before if they are many", async () => {
+    const { client: through, calls } = watched()
+    const limiter = createLimiter({ policy, store: redisStore(through) })
+    await limiter.tryAcquire("warm")
+    calls.length = 0
+    const first = limiter.tryAcquire("first")
+    await new Promise((resolve) => process.nextTick(resolve))
+    const few = Array.from({ length: 31 }, (_, i) => limiter.tryAcquire(`k${i}`))
+    await new Promise((resolve) => process.nextTick(resolve))
+    expect(calls).toEqual([1])
+    const another = limiter.tryAcquire("another")
+    await new Promise((resolve) => process.nextTick(resolve))
+    expect(calls).toEqual([1, 32])
+    await Promise.all([first, ...few, another])
+  })
+
+  test("equal asks become one, and each is told what it left", async () => {
+    const clock = manualClock()
+    const { client: through, calls } = watched()
+    const store = redisStore(through, { clock, denyCache: false })
+    const record = {
+      bucket: tokenBucket({ capacity: 70, refill: 700_000, every: "1s" }),
+      steps: tokenBucket({ capacity: 210, refill: 7, every: "1s", mode: "interval" }),
+      window: fixedWindow({ limit: 100, window: "1m" }),
+      log: slidingLog({ limit: 140, window: "1m" }),
+    }
+    const limiter = createLimiter({ policy: record, store })
+    const cost = { bucket: 1, steps: 3, window: 1, log: 2 }
+    await limiter.peek("k")
+    calls.length = 0
+    const decisions = await Promise.all(Array.from({ length: 90 }, () => limiter.tryAcquire("k", { cost })))
+    expect(calls).toEqual([4])
+    for (const [i, { allowed, policies, retryAfter }] of decisions.entries()) {
+      const spent = Math.min(i + 1, 70)
+      expect(allowed).toBe(i < 70)
+      expect(policies?.map(({ remaining }) => remaining)).toEqual([
+        70 - spent,
+        210 - 3 * spent,
+        100 - spent,
+        140 - 2 * spent,
+      ])
+      expect(retryAfter).toBe(i < 70 ? 0 : 60_000)
+    }
+  })
+
+  test("an ask of another cost in between keeps its turn, and peeks are one too", async () => {
+    const { client: through, calls } = watched()
+    const limiter = createLimiter({
+      policy: fixedWindow({ limit: 7, window: "1m" }),
+      store: redisStore(through, { clock: manualClock(), denyCache: false }),
+    })
+    await limiter.peek("k")
+    calls.length = 0
+    const costs = [1, 1, 5, 1, 1, 5, 1]
+    const asks = costs.map((cost) => limiter.tryAcquire("k", { cost }))
+    const peeks = [limiter.peek("k"), limiter.peek("k")]
+    expect((await Promise.all(asks)).map(({ allowed }) => allowed)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ])
+    expect((await Promise.all(peeks)).map(({ remaining }) => remaining)).toEqual([0, 0])
+    expect(calls).toEqual([6])
   })
 
   test("no call carries more than 64 asks, and later asks gather while calls are under way", async () => {
@@ -121,16 +193,14 @@ describe("asks are gathered into calls", () => {
   })
 
   test("calls that are never answered hold others up for no longer than a second", async () => {
-    let lost = 4
+    let lost = 1
     const losing: RedisClient = {
       ...ioredis(client),
       runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
     }
     const limiter = createLimiter({ policy, store: redisStore(losing) })
-    for (let i = 0; i < 4; i += 1) {
-      limiter.tryAcquire(`lost ${i}`)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+    limiter.tryAcquire("lost")
+    await new Promise((resolve) => setImmediate(resolve))
     const held = limiter.tryAcquire("held")
     await sleep(1_050)
     expect(await Promise.race([held, "waiting"])).toBe("waiting")
