@@ -1,12 +1,13 @@
+import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
-import { monotonic } from "../clock.js"
+import { microseconds, monotonic } from "../clock.js"
 import { samePolicy } from "../policy.js"
 import type { Place } from "../state-key.js"
 import { type Answer, type Ask, isPromise, type Part, type Store } from "../store.js"
 import { PlaceMap } from "./place-map.js"
 
-/** Milliseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
-const LONGEST = 1_000
+/** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
+const LONGEST = 1_000_000
 /** How many keys it remembers at the most; then it forgets the older half of them. */
 const MOST_KEYS = 10_000
 /** Longer keys are not remembered: whoever makes them up does not choose how much memory they take. */
@@ -16,11 +17,12 @@ const LONGEST_KEY = 256
 interface Denial {
   readonly parts: readonly Part[]
   readonly answer: Answer
+  /** Microseconds, as is `until`. */
   readonly toldAt: number
   /** Counted from when it was asked: when it was decided is not known any better. */
   readonly until: number
   /** An ask that looks whether it still holds, once it may not. */
-  probe: Promise<unknown> | undefined
+  probe: Promise<Answer> | undefined
 }
 
 const caches = new WeakMap<Store, Store>()
@@ -48,7 +50,7 @@ function cacheOver(store: Store): Store {
 
   const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | Promise<Answer> => {
     const { parts, count } = ask
-    const [first] = parts as [Part]
+    const first = parts[0] as Part
     const giftsThen = gifts
     const note = (answer: Answer) => {
       if (
@@ -59,72 +61,75 @@ function cacheOver(store: Store): Store {
       ) {
         denials.delete(first)
       } else {
-        const until = askedAt + Math.min(waitOf(parts, answer) / 1_000, LONGEST)
-        denials.set(first, { parts, answer, toldAt: clock(), until, probe: undefined })
+        const until = askedAt + Math.min(waitOf(parts, answer), LONGEST)
+        denials.set(first, { parts, answer, toldAt: microseconds(clock), until, probe: undefined })
       }
       return answer
     }
     const answer = store.ask(ask)
     if (!isPromise(answer)) return note(answer)
-    const noted = answer.then(note, (error: unknown) => {
+    if (known === undefined) return answer.then(note)
+    known.probe = answer.then(note, (error: unknown) => {
       denials.delete(first)
       throw error
     })
-    if (known !== undefined) known.probe = noted
-    return noted
+    return known.probe
   }
 
-  const ask = (asked: Ask): Answer | Promise<Answer> => {
+  const ask = (asked: Ask, hasWaited: boolean): Answer | Promise<Answer> => {
     const { parts, mode } = asked
     if (mode === "peek" || parts.length === 0) return store.ask(asked)
     const known = denials.get(parts[0] as Part)
-    const now = clock()
+    const now = microseconds(clock)
     if (known === undefined || !covers(known, parts)) return askStore(asked, now, undefined)
     // a clock that was set back says nothing of how long it still holds
     if (now >= known.toldAt && now < known.until) return recall(known, parts, now)
-    if (known.probe === undefined) return askStore(asked, now, known)
-    const again = () => ask(asked)
+    // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
+    if (known.probe === undefined || hasWaited) return askStore(asked, now, known)
+    const again = () => ask(asked, true)
     return known.probe.then(again, again)
   }
 
-  return {
-    ask,
-    giveBack(parts, at) {
-      gifts += 1
-      for (const part of parts) denials.delete(part)
-      return store.giveBack(parts, at)
-    },
-    forget(places) {
+  /** Drops what is known of the places, now and when the gift is made: until then the store denies as before. */
+  const withGift = (places: readonly Place[], give: () => void | Promise<void>) => {
+    const drop = () => {
       gifts += 1
       for (const place of places) denials.delete(place)
-      return store.forget(places)
-    },
+    }
+    drop()
+    const given = give()
+    return isPromise(given) ? given.finally(drop) : given
+  }
+
+  return {
+    ask: (asked) => ask(asked, false),
+    giveBack: (parts, at) => withGift(parts, () => store.giveBack(parts, at)),
+    forget: (places) => withGift(places, () => store.forget(places)),
     clock,
   }
 }
 
 /** Whether an ask for these parts is denied as long as the remembered one is. */
 function covers(known: Denial, parts: readonly Part[]): boolean {
-  return (
-    parts.length === known.parts.length &&
-    parts.every(({ scope, key, policy, cost }, i) => {
-      const denied = known.parts[i] as Part
-      return (
-        key === denied.key &&
-        scope.id === denied.scope.id &&
-        samePolicy(policy, denied.policy) &&
-        (cost === denied.cost || (cost > denied.cost && countingOf(policy).algorithm.anyCost))
-      )
-    })
-  )
+  if (parts.length !== known.parts.length) return false
+  for (let i = 0; i < parts.length; i += 1) {
+    const { scope, key, policy, cost } = parts[i] as Part
+    const denied = known.parts[i] as Part
+    const samePlace = key === denied.key && scope.id === denied.scope.id
+    const dearEnough = cost === denied.cost || (cost > denied.cost && countingOf(policy).algorithm.anyCost)
+    if (!samePlace || !dearEnough || !samePolicy(policy, denied.policy)) return false
+  }
+  return true
 }
 
 /** The denial as it stands now. */
 function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number): Answer {
-  const us = Math.max(0, Math.floor((now - toldAt) * 1_000))
-  const levels = parts.map(({ policy, cost }, i) =>
-    countingOf(policy).algorithm.later(termsOf(policy, cost), answer.levels[i] as readonly number[], us),
-  )
+  const levels: Level[] = new Array(parts.length)
+  for (let i = 0; i < parts.length; i += 1) {
+    const { policy, cost } = parts[i] as Part
+    const { algorithm } = countingOf(policy)
+    levels[i] = algorithm.later(termsOf(policy, cost), answer.levels[i] as Level, now - toldAt)
+  }
   return { granted: 0, levels, at: answer.at, source: "cache" }
 }
 
@@ -138,7 +143,7 @@ function ofOneKey(parts: readonly Part[]): boolean {
 function waitOf(parts: readonly Part[], { levels }: Answer): number {
   return Math.max(
     ...parts.map(({ policy, cost }, i) =>
-      countingOf(policy).algorithm.wait(termsOf(policy, cost), levels[i] as readonly number[]),
+      countingOf(policy).algorithm.wait(termsOf(policy, cost), levels[i] as Level),
     ),
   )
 }

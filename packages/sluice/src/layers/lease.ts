@@ -61,18 +61,21 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  const inBackground = (work: unknown) => {
-    if (!isPromise(work)) return
-    // what cannot be given back stays spent, and what cannot be taken is asked for one by one
-    const done = work.catch(() => {}).finally(() => underWay.delete(done))
-    underWay.add(done)
+  /** Does what no caller waits for: what cannot be given back stays spent, what cannot be taken is asked for. */
+  const inBackground = (work: () => unknown) => {
+    try {
+      const result = work()
+      if (!isPromise(result)) return
+      const done = result.catch(() => {}).finally(() => underWay.delete(done))
+      underWay.add(done)
+    } catch {}
   }
 
   const giveBack = ({ parts, units, at }: Block) => {
     const left = parts
       .map((part, i) => ({ ...part, cost: units[i] as number }))
       .filter(({ cost }) => cost > 0)
-    if (left.length > 0) inBackground(store.giveBack(left, at))
+    if (left.length > 0) inBackground(() => store.giveBack(left, at))
   }
 
   /** Takes a block for asks like this one, if they are many enough and the limit is far enough. */
@@ -86,19 +89,24 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       // what was forgotten in the store meanwhile is gone here too
       if (lease.life !== life) return
       lease.learn(parts, answer, clock())
-      if (answer.granted < count) lease.restUntil = now + time
+      if (answer.granted < count) lease.rest(now)
       if (answer.granted === 0) return
       const block = lease.blockOf(parts, answer, now)
-      if (closed || clock() >= block.until) giveBack(block)
+      if (closed || block.isOver(clock())) giveBack(block)
       else lease.blocks.push(block)
     }
     const fail = () => {
       lease.filling = false
-      lease.restUntil = now + time
+      lease.rest(now)
     }
-    const answer = store.ask({ parts, count, mode: "spend" })
-    if (isPromise(answer)) inBackground(answer.then(receive, fail))
-    else receive(answer)
+    inBackground(() => {
+      try {
+        const answer = store.ask({ parts, count, mode: "spend" })
+        return isPromise(answer) ? answer.then(receive, fail) : receive(answer)
+      } catch {
+        return fail()
+      }
+    })
   }
 
   const askStore = (lease: Lease, ask: Ask): Answer | Promise<Answer> => {
@@ -110,11 +118,12 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     return isPromise(answer) ? answer.then(learn) : learn(answer)
   }
 
-  const leaseOf = (parts: readonly Part[], now: number): Lease | undefined => {
-    const [first] = parts as [Part]
+  const leaseOf = ({ parts, mode }: Ask, now: number): Lease | undefined => {
+    const first = parts[0] as Part
     const known = table.get(first)
     if (known !== undefined) return known.isOf(parts) ? known : undefined
-    if (table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(parts)) return undefined
+    if (mode === "peek" || table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(parts))
+      return undefined
     const lease = new Lease(parts, { time, share }, now)
     table.set(first, lease)
     timer ??= setTimeout(sweep, time / 2).unref()
@@ -123,11 +132,13 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
 
   /** Gives back what has run out or was not used since the last time, and forgets keys that are no longer asked. */
   const sweep = () => {
-    const now = clock()
-    for (const lease of table.values()) {
-      for (const block of lease.dropUnused(now)) giveBack(block)
-      if (lease.isIdle()) table.delete(lease.parts[0] as Part)
-    }
+    inBackground(() => {
+      const now = clock()
+      for (const lease of table.values()) {
+        for (const block of lease.dropUnused(now)) giveBack(block)
+        if (lease.isIdle()) table.delete(lease.parts[0] as Part)
+      }
+    })
     timer = table.size > 0 ? setTimeout(sweep, time / 2).unref() : undefined
   }
 
@@ -138,15 +149,15 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       const { parts, count, mode } = ask
       if (count !== 1 || parts.length === 0) return store.ask(ask)
       const now = clock()
-      const lease = leaseOf(parts, now)
+      const lease = leaseOf(ask, now)
       if (lease === undefined) return store.ask(ask)
       for (let ended = lease.dropEnded(now); ended !== undefined; ended = lease.dropEnded(now))
         giveBack(ended)
-      const block = lease.blocks.find((each) => each.covers(parts))
+      const block = lease.blockFor(parts)
       if (mode === "spend") {
         lease.count(now)
         block?.take(parts)
-        if (lease.isLow()) refill(lease, parts, now)
+        if (lease.isLow(block)) refill(lease, parts, now)
       }
       return block === undefined ? askStore(lease, ask) : lease.answer(parts, block.at, now)
     },
@@ -154,8 +165,13 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     giveBack: (parts, at) => store.giveBack(parts, at),
 
     forget(places) {
-      for (const place of places) table.get(place)?.forget()
-      return store.forget(places)
+      const drop = () => {
+        for (const place of places) table.get(place)?.forget()
+      }
+      drop()
+      const done = store.forget(places)
+      // what was taken meanwhile may have been forgotten too
+      return isPromise(done) ? done.finally(drop) : done
     },
 
     async close() {

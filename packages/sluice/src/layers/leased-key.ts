@@ -6,6 +6,8 @@ import type { LeaseTerms } from "./lease.js"
 
 /** The largest block: any policy can count that far in one step. */
 const MOST_ASKS = 100_000
+/** How many blocks a key has at the most: asks of different costs leave rests that only smaller ones fit in. */
+const MOST_BLOCKS = 8
 
 /** Units that were debited from the store, and have not all been spent. */
 export class Block {
@@ -14,18 +16,20 @@ export class Block {
   readonly units: number[]
   /** The moment of the debit, by the store's clock. */
   readonly at: number
-  /** When it must be given back, by the clock of this process. */
+  /** From when to when it may be spent, by the clock of this process. */
+  readonly since: number
   readonly until: number
-  readonly #size: number
+  readonly #granted: number
   /** Whether it was used since the last look. */
   used = true
 
-  constructor(parts: readonly Part[], { granted, at }: Answer, until: number) {
+  constructor(parts: readonly Part[], { granted, at }: Answer, since: number, lasts: number) {
     this.parts = parts
     this.units = parts.map(({ cost }) => granted * cost)
     this.at = at
-    this.until = until
-    this.#size = this.units[0] as number
+    this.since = since
+    this.until = since + lasts
+    this.#granted = granted
   }
 
   covers(parts: readonly Part[]): boolean {
@@ -42,12 +46,22 @@ export class Block {
     this.used = true
   }
 
+  /** Whether half of it is gone under one of the policies. */
   isLow(): boolean {
-    return (this.units[0] as number) * 2 <= this.#size
+    for (let i = 0; i < this.parts.length; i += 1) {
+      if ((this.units[i] as number) * 2 <= this.#granted * (this.parts[i] as Part).cost) return true
+    }
+    return false
   }
 
-  isEmpty(): boolean {
-    return this.units.every((left) => left === 0)
+  /** Whether its time is over, or cannot be told because the clock was set back. */
+  isOver(now: number): boolean {
+    return now >= this.until || now < this.since
+  }
+
+  /** Whether it covers no ask any more: every ask costs something under each of the policies. */
+  isUsedUp(): boolean {
+    return this.units.includes(0)
   }
 }
 
@@ -59,7 +73,7 @@ export class Lease {
   blocks: Block[] = []
   filling = false
   /** Until when no block is taken, because the limit is near. */
-  restUntil = 0
+  #restUntil = 0
   /** Counts how often the key was forgotten. */
   life = 0
   /** Asks since `#since`, and how many a millisecond there were in the stretch before. */
@@ -71,6 +85,7 @@ export class Lease {
   #levels: readonly Level[] = []
   #toldAt = 0
   #remaining: number[] = []
+  #spent: number[] = []
 
   constructor(parts: readonly Part[], terms: LeaseTerms, now: number) {
     this.parts = parts
@@ -79,39 +94,65 @@ export class Lease {
   }
 
   isOf(parts: readonly Part[]): boolean {
-    return (
-      parts.length === this.parts.length &&
-      parts.every(({ scope, policy }, i) => {
-        const own = this.parts[i] as Part
-        return scope.policy === own.scope.policy && samePolicy(policy, own.policy)
-      })
-    )
+    if (parts.length !== this.parts.length) return false
+    for (let i = 0; i < parts.length; i += 1) {
+      const { scope, policy } = parts[i] as Part
+      const own = this.parts[i] as Part
+      if (scope.id !== own.scope.id || !samePolicy(policy, own.policy)) return false
+    }
+    return true
   }
 
   count(now: number): void {
     this.#asked += 1
     this.#askedLately = true
+    const { time } = this.#terms
     const elapsed = now - this.#since
-    if (elapsed < this.#terms.time / 2) return
-    this.#rate = this.#asked / elapsed
+    if (elapsed >= 0 && elapsed < time / 2) return
+    // a clock that was set back tells no rate, and a rest is no longer than it was meant to be
+    this.#rate = Math.max(this.#asked / elapsed, 0)
+    this.#restUntil = Math.min(this.#restUntil, now + time)
     this.#asked = 0
     this.#since = now
   }
 
-  /** How many asks like this one a block should hold: what half its time needs, a share of what remains. */
+  rest(now: number): void {
+    this.#restUntil = now + this.#terms.time
+  }
+
+  /**
+   * How many asks like this one a block should hold: what half its time needs, so that all blocks together are no
+   * more than a share of what remains.
+   */
   wanted(parts: readonly Part[], now: number): number {
-    if (now < this.restUntil || this.#remaining.length === 0) return 0
+    if (now < this.#restUntil || this.#remaining.length === 0) return 0
     const { time, share } = this.#terms
     const lately = this.#asked / Math.max(now - this.#since, time / 10)
     let count = Math.min(Math.ceil((Math.max(this.#rate, lately) * time) / 2), MOST_ASKS)
     for (let i = 0; i < parts.length; i += 1) {
-      count = Math.min(count, Math.floor(((this.#remaining[i] as number) * share) / (parts[i] as Part).cost))
+      const room = (this.#remaining[i] as number) * share - this.#held(i)
+      count = Math.min(count, Math.floor(room / (parts[i] as Part).cost))
     }
     return count
   }
 
-  isLow(): boolean {
-    return this.blocks.length === 0 || (this.blocks.length === 1 && (this.blocks[0] as Block).isLow())
+  /** Whether to take another block, ahead of need; `block` is the one that has covered an ask. */
+  isLow(block: Block | undefined): boolean {
+    if (block === undefined) return this.blocks.length < MOST_BLOCKS
+    return block === this.blocks.at(-1) && block.isLow()
+  }
+
+  /** The oldest block that covers an ask. */
+  blockFor(parts: readonly Part[]): Block | undefined {
+    for (const block of this.blocks) if (block.covers(parts)) return block
+    return undefined
+  }
+
+  /** What blocks hold of a part. */
+  #held(part: number): number {
+    let held = 0
+    for (const block of this.blocks) held += block.units[part] as number
+    return held
   }
 
   /** Notes what the store said of the key. */
@@ -119,10 +160,11 @@ export class Lease {
     if (source !== undefined) return
     this.#levels = levels
     this.#toldAt = now
-    this.#remaining = parts.map(({ policy, cost }, i) => {
-      const { algorithm } = countingOf(policy)
-      return algorithm.explain(termsOf(policy, cost), levels[i] as Level).remaining
-    })
+    const told = parts.map(({ policy, cost }, i) =>
+      countingOf(policy).algorithm.explain(termsOf(policy, cost), levels[i] as Level),
+    )
+    this.#remaining = told.map(({ remaining }) => remaining)
+    this.#spent = told.map(({ limit, remaining }) => limit - remaining)
   }
 
   /** The block that was granted to an ask sent at `sentAt`. */
@@ -133,32 +175,36 @@ export class Lease {
       const { algorithm } = countingOf(policy)
       lasts = Math.min(lasts, algorithm.holds(termsOf(policy, cost), answer.levels[i] as Level) / 1_000)
     }
-    return new Block(parts, answer, sentAt + lasts)
+    return new Block(parts, answer, sentAt, lasts)
   }
 
   /** The answer to an ask that a block has covered: what the store last said, less what blocks still hold. */
   answer(parts: readonly Part[], at: number, now: number): Answer {
     const us = Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
-    const levels = parts.map(({ policy }, i) => {
+    const levels: Level[] = new Array(parts.length)
+    for (let i = 0; i < parts.length; i += 1) {
+      const { policy } = parts[i] as Part
       const { algorithm } = countingOf(policy)
       const terms = termsOf(policy, 1)
-      let held = 0
-      for (const block of this.blocks) held += block.units[i] as number
-      return algorithm.later(terms, algorithm.before(terms, this.#levels[i] as Level, held), us)
-    })
+      // what a gift or time has brought back to the store is not there twice
+      const held = Math.min(this.#held(i), this.#spent[i] as number)
+      levels[i] = algorithm.later(terms, algorithm.before(terms, this.#levels[i] as Level, held), us)
+    }
     return { granted: 1, levels, at, source: "lease" }
   }
 
   /** Takes away a block that has run out, of time or of units. */
   dropEnded(now: number): Block | undefined {
-    const [oldest] = this.blocks
-    if (oldest === undefined || (now < oldest.until && !oldest.isEmpty())) return undefined
-    return this.blocks.shift()
+    for (let i = 0; i < this.blocks.length; i += 1) {
+      const block = this.blocks[i] as Block
+      if (block.isUsedUp() || block.isOver(now)) return this.blocks.splice(i, 1)[0]
+    }
+    return undefined
   }
 
   /** Takes away what was not used since the last time, and what has run out. */
   dropUnused(now: number): Block[] {
-    const dropped = this.blocks.filter((block) => !block.used || now >= block.until)
+    const dropped = this.blocks.filter((block) => !block.used || block.isOver(now))
     this.blocks = this.blocks.filter((block) => !dropped.includes(block))
     for (const block of this.blocks) block.used = false
     return dropped

@@ -24,13 +24,6 @@ export function rescaled(part: number, from: number, to: number): number {
   return Number.isSafeInteger(product + from) ? Math.floor((product + from - 1) / from) : to
 }
 
-/** Carries a part outside 0 … parts − 1 into the whole. */
-export function split(whole: number, part: number, parts: number): { whole: number; part: number } {
-  if (part < 0) return { whole: whole - 1, part: part + parts }
-  if (part >= parts) return { whole: whole + 1, part: part - parts }
-  return { whole, part }
-}
-
 /** How long until the step at or after a time from the last one, which was `late` ago. */
 export function untilStep(us: number, step: number, late: number): number {
   return us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us

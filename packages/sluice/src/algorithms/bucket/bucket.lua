@@ -123,10 +123,14 @@ function bucket.step(terms, key, count, granted, spend, reply)
 end
 
 function bucket.give(terms, key, debitedAt)
-  -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-  local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
-  if refilled >= terms.cost and debitedAt > 0 then return end
   local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+  local refilled = 0
+  if debitedAt > 0 then
+    -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
+    local step = terms.step
+    refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
+    if refilled >= terms.cost then return end
+  end
   ahead = ahead - terms.cost + refilled
   part = part - (terms.costPart or 0)
   if part < 0 then

@@ -1,7 +1,7 @@
 import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import { type BucketTerms, bucketTerms } from "./bucket-terms.js"
-import { rescaled, split, unitsIn, untilStep } from "./bucket-time.js"
+import { rescaled, unitsIn, untilStep } from "./bucket-time.js"
 
 /** Nothing is spent any more at `FULL` microseconds and `PART` / `PARTS` of one. */
 export const FULL = 0
@@ -156,10 +156,10 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
   },
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-  counts: (terms, view, debitedAt) => Math.max(view.now - debitedAt, 0) + terms.step < terms.cost,
+  counts: (terms, view, debitedAt) => refilledSince(debitedAt, terms, view) < terms.cost,
 
   give(terms, view, debitedAt, cells, cell) {
-    const refilled = debitedAt === undefined ? 0 : Math.max(view.now - debitedAt, 0) + terms.step
+    const refilled = debitedAt === undefined ? 0 : refilledSince(debitedAt, terms, view)
     view.ahead -= terms.cost - refilled
     view.part -= terms.costPart
     if (view.part < 0) {
@@ -212,23 +212,34 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   anyCost: true,
 
-  before(terms, level, times) {
-    const { parts, cost, costPart } = terms
-    const [ahead, part = 0, ...late] = level as [number, number, ...number[]]
+  before({ parts, cost, costPart }, level, times) {
     const pieces = times * costPart
     const carry = Math.floor(pieces / parts)
-    const earlier = split(ahead - times * cost - carry, part - (pieces - carry * parts), parts)
-    return level.length === 1 ? [earlier.whole] : [earlier.whole, earlier.part, ...late]
+    const part = (level[1] ?? 0) - (pieces - carry * parts)
+    const borrow = part < 0 ? 1 : 0
+    const ahead = (level[0] as number) - times * cost - carry - borrow
+    if (level.length === 1) return [ahead]
+    return level.length === 2
+      ? [ahead, part + borrow * parts]
+      : [ahead, part + borrow * parts, level[2] as number]
   },
 
   later({ step }, level, us) {
-    const [ahead, part, late = 0] = level as [number, number, number?]
-    if (step === 0) return ahead >= us ? [ahead - us, ...level.slice(1)] : level.map(() => 0)
+    const ahead = level[0] as number
+    if (level.length === 1) return [Math.max(ahead - us, 0)]
+    const part = level[1] as number
+    if (step === 0) return ahead >= us ? [ahead - us, part] : [0, 0]
+    const late = level[2] as number
     const steps = Math.floor((late + us) / step) * step
     return ahead >= steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
   },
 
   holds: () => Number.POSITIVE_INFINITY,
+}
+/** How much time's worth has been refilled since a moment: in steps, if steps are counted. */
+function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
+  if (step === 0) return Math.max(now - moment, 0)
+  return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
 }
 
 function keep(

@@ -75,6 +75,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
 
   return {
+    clock,
+
     ask(ask) {
       const { parts, count } = ask
       const now = microseconds(clock)

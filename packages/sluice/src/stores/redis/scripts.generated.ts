@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "e83f62e7559f5de573c122cd4bbeddc2c8284c52",
+    sha: "35aa8a8efe1f364dee91565fbc7419e901851fd7",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -145,9 +145,13 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
-if refilled >= terms.cost and debitedAt > 0 then return end
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+local refilled = 0
+if debitedAt > 0 then
+local step = terms.step
+refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
+if refilled >= terms.cost then return end
+end
 ahead = ahead - terms.cost + refilled
 part = part - (terms.costPart or 0)
 if part < 0 then
@@ -463,7 +467,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "a78ac9994c5c2af924d98435cd52107886b9ff1e",
+    sha: "ad0f0bbde723e1df86d7fd8ad0c12e892bf95f14",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -607,9 +611,13 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local refilled = debitedAt > 0 and max(now - debitedAt, 0) + (terms.step or 0) or 0
-if refilled >= terms.cost and debitedAt > 0 then return end
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
+local refilled = 0
+if debitedAt > 0 then
+local step = terms.step
+refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
+if refilled >= terms.cost then return end
+end
 ahead = ahead - terms.cost + refilled
 part = part - (terms.costPart or 0)
 if part < 0 then

@@ -1,0 +1,71 @@
+import type { Case } from "../case.js"
+import type { MemoryRequest } from "../memory-worker.js"
+import { type Figures, interleave, type Row, rowOf } from "../rounds.js"
+import { baseline } from "../subject.js"
+import { memorySubjects } from "../subjects/memory.js"
+import { startWorker, type Worker } from "../worker.js"
+
+type MemoryWorker = Worker<MemoryRequest, Figures>
+
+const start = (subject: string, name = subject): MemoryWorker =>
+  startWorker(name, "memory-worker.ts", [subject])
+const everyone = () => Object.keys(memorySubjects).map((subject) => start(subject))
+
+async function using<T>(workers: MemoryWorker[], use: (workers: MemoryWorker[]) => Promise<T>): Promise<T> {
+  try {
+    return await use(workers)
+  } finally {
+    for (const worker of workers) worker.stop()
+  }
+}
+
+export const memoryWarm: Case = {
+  id: "memory-warm",
+  title: "in memory, keys that are known",
+  run: ({ pace, progress }) =>
+    using(everyone(), async (workers) => {
+      for (const worker of workers) await worker.ask({ fill: 10_000 })
+      const rows = await interleave(workers, (worker, ms) => worker.ask({ warmMs: ms }), pace, progress)
+      return [{ id: "memory-warm", title: "In memory, 10,000 keys, one decision after the other", rows }]
+    }),
+}
+
+export const memoryNew: Case = {
+  id: "memory-new",
+  title: "in memory, new keys",
+  run: ({ pace, progress }) =>
+    using(everyone(), async (workers) => {
+      const fresh = pace.quick ? 50_000 : 100_000
+      const rows = await interleave(workers, (worker) => worker.ask({ fresh }), pace, progress)
+      return [{ id: "memory-new", title: "In memory, every key new", rows }]
+    }),
+}
+
+const sizes = { "1 k": 1_000, "100 k": 100_000, "1 M": 1_000_000 }
+
+export const memoryScale: Case = {
+  id: "memory-scale",
+  title: "in memory, by number of keys",
+  async run({ pace, progress }) {
+    const subjects = pace.quick ? ["sluice", baseline] : Object.keys(memorySubjects)
+    const filled = new Map<MemoryWorker, Figures>()
+    const all = Object.keys(sizes).flatMap((size) =>
+      subjects.map((subject) => ({ size, worker: start(subject, `${subject}, ${size} keys`) })),
+    )
+    return using(
+      all.map(({ worker }) => worker),
+      async (workers) => {
+        for (const { size, worker } of all) {
+          progress.step(`filling ${worker.name}`)
+          filled.set(worker, await worker.ask({ fill: sizes[size as keyof typeof sizes] }))
+        }
+        const timed = await interleave(workers, (worker, ms) => worker.ask({ warmMs: ms }), pace, progress)
+        const rows = timed.map((row, index): Row => {
+          const { figures } = rowOf(row.subject, [filled.get(workers[index] as MemoryWorker) as Figures])
+          return { subject: row.subject, figures: { ...row.figures, ...figures } }
+        })
+        return [{ id: "memory-scale", title: "In memory, by number of keys of 16 bytes", rows }]
+      },
+    )
+  },
+}

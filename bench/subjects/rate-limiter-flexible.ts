@@ -1,0 +1,57 @@
+import { RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible"
+import type { Connecting } from "../redis.js"
+import { baseline, plenty, type Subject, serial } from "../subject.js"
+
+export interface FlexibleOptions {
+  readonly name?: string
+  readonly points?: number
+  /** Seconds: it has no shorter unit. */
+  readonly duration?: number
+  /** Whether it remembers in memory which keys are over their limit. */
+  readonly blockCache?: boolean
+}
+
+export async function flexible(on: Connecting, options: FlexibleOptions = {}): Promise<Subject> {
+  const { points = plenty, duration = 10, blockCache = false } = options
+  const client = await on.connect()
+  const limiter = new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: `rlf${serial()}`,
+    points,
+    duration,
+    ...(blockCache ? { inMemoryBlockOnConsumed: points, inMemoryBlockDuration: duration } : {}),
+  })
+  return {
+    name: options.name ?? baseline,
+    decide: (key) => limiter.consume(key),
+    passed: (answer) => {
+      if (!(answer instanceof RateLimiterRes)) throw answer
+      return answer.consumedPoints > 0 && answer.consumedPoints <= points
+    },
+    async close() {
+      client.disconnect()
+    },
+  }
+}
+
+/** Its way to hold a key to several limits: one call to Redis for each. */
+export async function flexibleUnion(on: Connecting, durations: readonly number[]): Promise<Subject> {
+  const client = await on.connect()
+  const union = new RateLimiterUnion(
+    ...durations.map((duration) => {
+      const keyPrefix = `rlf${serial()}`
+      return new RateLimiterRedis({ storeClient: client, keyPrefix, points: plenty, duration })
+    }),
+  )
+  return {
+    name: baseline,
+    decide: (key) => union.consume(key),
+    passed: (answer) => {
+      if (answer instanceof Error) throw answer
+      return Object.keys(answer as object).length === durations.length
+    },
+    async close() {
+      client.disconnect()
+    },
+  }
+}

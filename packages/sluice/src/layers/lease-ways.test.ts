@@ -1,0 +1,296 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { distantStore, type Errand, soon, whenTold } from "../../test/support/distant-store.js"
+import { type World, world } from "../../test/support/world.js"
+import { createLimiter, type Limiter } from "../limiter.js"
+import type { Policies } from "../policies.js"
+import { fixedWindow, slidingLog, tokenBucket } from "../policy.js"
+import type { Store } from "../store.js"
+import { memoryStore } from "../stores/memory/memory-store.js"
+
+let here: World
+beforeEach(() => {
+  here = world()
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+const hourly = fixedWindow({ limit: 1_000, window: "1h" })
+
+function setUp<P extends Policies>(policy: P, lease: { share?: number } | true = true) {
+  const ledger = memoryStore({ clock: here.clock })
+  const way = { route: soon as (errand: Errand) => void }
+  const store = distantStore(here.clock, (errand) => way.route(errand), ledger)
+  const limiter = createLimiter({ name: "api", policy, store, lease })
+  const direct = createLimiter({ name: "api", policy, store: ledger })
+  const givenBack = () => store.errands.filter(({ kind }) => kind === "giveBack").length
+  return { limiter, direct, store, way, givenBack }
+}
+
+async function warmUp(limiter: Limiter, key = "k"): Promise<number> {
+  for (let asked = 1; asked < 50; asked += 1) {
+    if ((await limiter.tryAcquire(key)).source === "lease") return asked
+  }
+  throw new Error("nothing was leased")
+}
+
+const spentOf = async (limiter: Limiter, key = "k") => {
+  const { limit, remaining } = await limiter.peek(key)
+  return limit - remaining
+}
+
+describe("a reset", () => {
+  test("drops blocks and does not give them back", async () => {
+    const { limiter, direct, givenBack } = setUp(hourly)
+    await warmUp(limiter)
+    await limiter.reset("k")
+    expect(await spentOf(direct)).toBe(0)
+    expect((await limiter.tryAcquire("k")).source).toBe("store")
+    await limiter.close()
+    expect(await spentOf(direct)).toBe(1)
+    expect(givenBack()).toBe(0)
+  })
+
+  test("drops a block that is under way", async () => {
+    const { limiter, store, way, givenBack } = setUp(hourly)
+    await limiter.tryAcquire("k")
+    way.route = whenTold
+    const second = limiter.tryAcquire("k")
+    const errands = store.errands.slice(-2)
+    for (const errand of errands) errand.decide()
+    way.route = soon
+    await limiter.reset("k")
+    for (const errand of errands) errand.answer()
+    await second
+    expect((await limiter.tryAcquire("k")).source).toBe("store")
+    expect(givenBack()).toBe(0)
+  })
+
+  test("drops a block that is taken while it is itself under way", async () => {
+    const { limiter, direct, store, way } = setUp(hourly)
+    await warmUp(limiter)
+    way.route = whenTold
+    const reset = limiter.reset("k")
+    const forget = store.errands.at(-1) as Errand
+    way.route = soon
+    expect((await limiter.tryAcquire("k")).source).toBe("store")
+    await warmUp(limiter)
+    forget.answer()
+    await reset
+    let admitted = 0
+    for (let i = 0; i < 1_000; i += 1) if ((await limiter.tryAcquire("k")).allowed) admitted += 1
+    expect(admitted).toBe(1_000)
+    expect(await spentOf(direct)).toBe(1_000)
+  })
+})
+
+describe("a refund", () => {
+  test("goes to the store at once, and what is told never exceeds the limit", async () => {
+    const { limiter, direct } = setUp(hourly)
+    const asked = await warmUp(limiter)
+    const held = (await spentOf(direct)) - asked
+    await limiter.refund("k", asked + held)
+    expect(await spentOf(direct)).toBe(0)
+    // too much for the block: the store is asked, and tells of the key
+    expect((await limiter.peek("k", { cost: 900 })).source).toBe("store")
+    for (let i = 0; i < held; i += 1) {
+      const { remaining } = await limiter.tryAcquire("k")
+      expect(remaining).toBeLessThanOrEqual(1_000)
+    }
+  })
+})
+
+describe("a peek", () => {
+  test("says what a block would, and takes nothing of it", async () => {
+    const { limiter, store } = setUp(hourly)
+    const asked = await warmUp(limiter)
+    const before = store.errands.length
+    for (let i = 0; i < 50; i += 1) {
+      expect(await limiter.peek("k")).toMatchObject({
+        allowed: true,
+        source: "lease",
+        remaining: 1_000 - asked,
+      })
+    }
+    expect(store.errands.length).toBe(before)
+  })
+
+  test("leases nothing, and has nothing remembered", async () => {
+    const { limiter } = setUp(hourly)
+    for (let i = 0; i < 50; i += 1) expect((await limiter.peek("k")).source).toBe("store")
+    expect(here.timers).toBe(0)
+  })
+})
+
+describe("asks of different costs", () => {
+  test("share blocks, and spend exactly what they cost", async () => {
+    const { limiter, direct } = setUp(hourly)
+    let admitted = 0
+    let leased = 0
+    for (let i = 0; i < 300; i += 1) {
+      const cost = [1, 5, 2, 9][i % 4] as number
+      const { allowed, source } = await limiter.tryAcquire("k", { cost })
+      if (allowed) admitted += cost
+      if (source === "lease") leased += 1
+    }
+    expect(leased).toBeGreaterThan(100)
+    await limiter.close()
+    expect(await spentOf(direct)).toBe(admitted)
+  })
+
+  test("go on being leased when a block is too small for them", async () => {
+    const { limiter } = setUp(fixedWindow({ limit: 100_000, window: "1h" }))
+    await warmUp(limiter)
+    let leased = 0
+    for (let i = 0; i < 100; i += 1) {
+      if ((await limiter.tryAcquire("k", { cost: 50 })).source === "lease") leased += 1
+    }
+    expect(leased).toBeGreaterThan(80)
+  })
+
+  test("are charged to each of several policies, and go on being leased when one of them is low", async () => {
+    const { limiter, direct } = setUp({ a: hourly, b: slidingLog({ limit: 5_000, window: "1h" }) })
+    const spent = { a: 0, b: 0 }
+    let leased = 0
+    for (let i = 0; i < 150; i += 1) {
+      const cost = i < 20 ? { a: 5, b: 5 } : { a: 1, b: 25 }
+      const { allowed, source } = await limiter.tryAcquire("k", { cost })
+      if (source === "lease") leased += 1
+      if (!allowed) continue
+      spent.a += cost.a
+      spent.b += cost.b
+    }
+    expect(leased).toBeGreaterThan(120)
+    await limiter.close()
+    const told = (await direct.peek("k")).policies?.map(({ limit, remaining }) => limit - remaining)
+    expect(told).toEqual([spent.a, spent.b])
+  })
+
+  test("have a block taken ahead of need when it is low under one policy only", async () => {
+    const plenty = fixedWindow({ limit: 1_000_000, window: "1h" })
+    const { limiter } = setUp({ a: plenty, b: slidingLog({ limit: 1_000_000, window: "1h" }) })
+    await warmUp(limiter)
+    for (let i = 0; i < 20; i += 1) {
+      await here.pass(0)
+      expect((await limiter.tryAcquire("k", { cost: { a: 1, b: 3 } })).source).toBe("lease")
+    }
+  })
+
+  test("under other policies than the leased ones go to the store", async () => {
+    const { limiter } = setUp(hourly)
+    await warmUp(limiter)
+    const policy = fixedWindow({ limit: 900, window: "1h" })
+    expect((await limiter.tryAcquire("k", { policy })).source).toBe("store")
+    expect((await limiter.tryAcquire("k")).source).toBe("lease")
+  })
+})
+
+describe("a store out of reach", () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => unhandled.push(reason)
+  beforeEach(() => {
+    unhandled.length = 0
+    process.on("unhandledRejection", note)
+  })
+  afterEach(async () => {
+    await here.pass(0)
+    process.off("unhandledRejection", note)
+    expect(unhandled).toEqual([])
+  })
+
+  test("while a block is taken leaves asks to be answered one by one, and blocks again later", async () => {
+    const { limiter, way } = setUp(hourly)
+    way.route = (errand) => ((errand.ask?.count ?? 1) > 1 ? errand.fail() : errand.answer())
+    for (let i = 0; i < 50; i += 1) {
+      expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
+    }
+    way.route = soon
+    here.clock.advance(100)
+    await warmUp(limiter)
+  })
+
+  test("while a block is given back leaves it spent, and closing ends all the same", async () => {
+    const { limiter, direct, way } = setUp(hourly)
+    const asked = await warmUp(limiter)
+    way.route = (errand) => (errand.kind === "giveBack" ? errand.fail() : errand.answer())
+    await here.pass(100)
+    expect(await spentOf(direct)).toBeGreaterThan(asked)
+    const again = await warmUp(limiter)
+    await limiter.close()
+    expect(await spentOf(direct)).toBeGreaterThan(asked + again)
+  })
+
+  test("that throws at once throws only at those who ask", async () => {
+    const ledger = memoryStore({ clock: here.clock })
+    let broken = false
+    const store: Store = {
+      ...ledger,
+      clock: here.clock,
+      ask(ask) {
+        if (broken && ask.count > 1) throw new Error("broken")
+        return ledger.ask(ask)
+      },
+      giveBack(parts, at) {
+        if (broken) throw new Error("broken")
+        ledger.giveBack(parts, at)
+      },
+    }
+    const limiter = createLimiter({ policy: hourly, store, lease: true })
+    await warmUp(limiter)
+    broken = true
+    for (let i = 0; i < 50; i += 1) expect((await limiter.tryAcquire("k")).allowed).toBe(true)
+    await here.pass(200)
+    broken = false
+    await warmUp(limiter)
+    await limiter.close()
+  })
+})
+
+describe("closing", () => {
+  test("gives everything back, and waits for what is under way", async () => {
+    const { limiter, direct, way } = setUp(hourly)
+    const asked = [await warmUp(limiter, "a"), await warmUp(limiter, "b")]
+    await limiter.tryAcquire("c")
+    // of c, a block is on its way from the store
+    way.route = (errand) => here.after(20, errand.answer)
+    const last = limiter.tryAcquire("c")
+    let closed = false
+    const closing = limiter.close().then(() => {
+      closed = true
+    })
+    await here.pass(39)
+    expect(closed).toBe(false)
+    await here.pass(1)
+    await Promise.all([closing, last])
+    expect(await Promise.all(["a", "b", "c"].map((key) => spentOf(direct, key)))).toEqual([...asked, 2])
+    expect(here.timers).toBe(0)
+  })
+})
+
+describe("the table of leases", () => {
+  test("has at most ten thousand keys; the others are asked for one by one", async () => {
+    const { limiter } = setUp(hourly)
+    for (let i = 0; i < 10_000; i += 1) limiter.tryAcquire(`k${i}`)
+    await expect(warmUp(limiter, "one more")).rejects.toThrow("nothing was leased")
+    await warmUp(limiter, "k9999")
+    await here.pass(200)
+    await warmUp(limiter, "one more")
+  })
+
+  test("has no key longer than anybody needs", async () => {
+    const { limiter } = setUp(hourly)
+    await expect(warmUp(limiter, "k".repeat(257))).rejects.toThrow("nothing was leased")
+    await warmUp(limiter, "k".repeat(256))
+  })
+
+  test("keeps no process alive", async () => {
+    vi.unstubAllGlobals()
+    const timers = vi.spyOn(globalThis, "setTimeout")
+    const limiter = createLimiter({ policy: tokenBucket({ capacity: 9, refill: 1, every: 1 }), lease: true })
+    await limiter.tryAcquire("k")
+    const timer = timers.mock.results[0]?.value as NodeJS.Timeout
+    timers.mockRestore()
+    expect(timer.hasRef()).toBe(false)
+    await limiter.close()
+  })
+})
