@@ -9,8 +9,8 @@ export type Deliver = (batch: readonly Group[]) => Promise<void>
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
 const CALLS = 4
-/** How many asks are worth a call of their own while another is under way: a call costs as much as a dozen asks. */
-const ENOUGH = 32
+/** How many asks are not spread over several calls: a call costs as much as three asks. */
+const FEW = 4
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
 /** How many keys share a call at the most, unless a single ask has more. */
@@ -21,9 +21,9 @@ const MOST_WAITING = 100_000
 const OVERDUE = 1_000
 
 /**
- * Gathers asks into calls. A lone ask leaves in the same turn of the event loop. While a call is under way, asks gather
- * for the next, which leaves when the first is back, or before that if they are many: so a few asks share one call
- * and many keep several under way. Equal asks become one with a count. No timer is involved.
+ * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
+ * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
+ * count. No timer is involved.
  */
 export function gather(
   deliver: Deliver,
@@ -43,16 +43,11 @@ export function gather(
     queueMicrotask(send)
   }
 
-  const mayLeave = (asks: number) => {
-    if (underWay.size === 0 || (underWay.size < calls && asks >= ENOUGH)) return true
-    return dropOverdue(underWay)
-  }
-
   const send = () => {
     scheduled = false
     let sent = 0
-    while (sent < queue.length && mayLeave(queue.length - sent)) {
-      const share = Math.max(Math.ceil((queue.length - sent) / (calls - underWay.size)), ENOUGH)
+    while (sent < queue.length && (underWay.size < calls || dropOverdue(underWay))) {
+      const share = Math.max(Math.ceil((queue.length - sent) / (calls - underWay.size)), FEW)
       const batch = queue.slice(sent, endOfCall(queue, sent, share))
       sent += batch.length
       const call = { since: performance.now() }

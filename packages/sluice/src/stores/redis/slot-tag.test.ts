@@ -24,10 +24,10 @@ describe("the hash tag of a place", () => {
 
   test("stays what it is: stored state is found again", () => {
     const digest = createHash("sha256").update(tagsOf(many((i) => `k${i}`, 5_000)).join())
-    expect(digest.digest("hex").slice(0, 16)).toMatchInlineSnapshot(`"5f76afee7417c708"`)
+    expect(digest.digest("hex").slice(0, 16)).toMatchInlineSnapshot(`"40bba5e2b5311906"`)
   })
 
-  // 999 of 1,000 random draws lie below this, for 127 degrees of freedom
+  // 999 of 1,000 random draws lie below this, for 63 degrees of freedom
   test.each([
     ["numbers", (i: number) => `${i}`],
     ["names with a number", (i: number) => `user:${i}`],
@@ -46,6 +46,6 @@ describe("the hash tag of a place", () => {
     let chiSquare = 0
     for (const count of counts.values()) chiSquare += (count - expected) ** 2 / expected
     expect(counts.size).toBe(TAGS)
-    expect(chiSquare).toBeLessThan(182)
+    expect(chiSquare).toBeLessThan(103.5)
   })
 })

@@ -1,7 +1,7 @@
 import type { Place } from "../../state-key.js"
 
 /** How many different tags there are. */
-export const TAGS = 128
+export const TAGS = 64
 const SLOTS = 16_384
 
 /**
