@@ -57,8 +57,8 @@ export interface Algorithm<Terms, C extends Cells, View> {
   tell(terms: Terms, view: View, short: boolean): Level
   /** How many integers `tell` gives. */
   width(terms: Terms, short: boolean): number
-  /** What a level means. */
-  explain(terms: Terms, level: Level): Explanation
+  /** What a level means; `allowed` spares the search for a wait that is over. */
+  explain(terms: Terms, level: Level, allowed?: boolean): Explanation
   /** How long until this cost passes; `Infinity` when it never can. */
   wait(terms: Terms, level: Level): number
   /** Whether `wait` and `explain` read a level that was told for another cost as if told for this one. */

@@ -48,8 +48,8 @@ export function decide<Name extends string>(
     const { limit, remaining, retryAfter, resetAfter } = countingOf(policy).algorithm.explain(
       termsOf(policy, cost),
       levels[i] as readonly number[],
+      allowed,
     )
-    const wait = allowed ? 0 : retryAfter
     if (charged.length === 1) {
       // most limiters have one policy: no list is made
       return {
@@ -57,16 +57,16 @@ export function decide<Name extends string>(
         policy: name,
         limit,
         remaining,
-        retryAfter: wait,
+        retryAfter,
         resetAfter,
         source,
         degraded: false,
       }
     }
-    policies.push({ allowed: wait === 0, policy: name, limit, remaining, retryAfter: wait, resetAfter })
+    policies.push({ allowed: retryAfter === 0, policy: name, limit, remaining, retryAfter, resetAfter })
     const best = policies[decisive] as PolicyDecision<Name>
     const tighter = remaining / cost < best.remaining / (charged[decisive] as Charge).cost
-    if (allowed ? tighter : wait > best.retryAfter) decisive = i
+    if (allowed ? tighter : retryAfter > best.retryAfter) decisive = i
   }
   const { policy, limit, remaining, retryAfter, resetAfter } = policies[decisive] as PolicyDecision<Name>
   return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded: false, policies }

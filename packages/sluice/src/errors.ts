@@ -32,7 +32,7 @@ export function shown(value: unknown): string {
 
 /** Refuses options that are no object, or that have a field nobody reads: a misspelt one is never ignored. */
 export function checkFields(code: ErrorCode, what: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SluiceError(code, `${what} must be an object, got ${shown(value)}`)
   }
   for (const field of Object.keys(value)) {

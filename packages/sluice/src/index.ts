@@ -4,6 +4,7 @@ export type { Clock } from "./clock.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
+export type { LeaseOptions } from "./layers/lease.js"
 export {
   type AskOptions,
   type CallOptions,

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { claim } from "./claims.js"
+import { checkClock } from "./clock.js"
 import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { denyCache } from "./layers/deny-cache.js"
@@ -70,6 +71,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       )
     }
   }
+  if (ledger.clock !== undefined) checkClock(ledger.clock)
   const terms = leaseTerms(lease)
   const scope = scopes(name)
   const named = (value: unknown) => {

@@ -4,7 +4,8 @@ const LONGEST_PART = 128
 /** What would end a part, steer a hash slot, or not survive UTF-8 (a lone half of a surrogate pair). */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const unsafe = /[%:{}\u0000-\u001f\u007f]|\p{Surrogate}/gu
-const plain = /^[\w.@/ -]{1,128}$/
+/** What most keys are made of: nothing to escape but colons, and a byte to a letter. */
+const plain = /^[\w.@/: -]{1,128}$/
 
 /** A policy of a limiter, by their names: what a key counts in. */
 export interface Scope {
@@ -39,7 +40,10 @@ export function stateKey({ scope, key }: Place): string {
 }
 
 function part(text: string): string {
-  if (plain.test(text)) return text
+  if (plain.test(text)) {
+    const escaped = text.replaceAll(":", "%3a")
+    if (escaped.length <= LONGEST_PART) return escaped
+  }
   const escaped = text.replace(unsafe, (char) => {
     const code = char.charCodeAt(0)
     return code < 0x80 ? `%${code.toString(16).padStart(2, "0")}` : `%u${code.toString(16)}`

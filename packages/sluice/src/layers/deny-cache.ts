@@ -23,6 +23,7 @@ interface Denial {
   readonly until: number
   /** An ask that looks whether it still holds, once it may not. */
   probe: Promise<Answer> | undefined
+  probedAt: number
 }
 
 const caches = new WeakMap<Store, Store>()
@@ -62,13 +63,21 @@ function cacheOver(store: Store): Store {
         denials.delete(first)
       } else {
         const until = askedAt + Math.min(waitOf(parts, answer), LONGEST)
-        denials.set(first, { parts, answer, toldAt: microseconds(clock), until, probe: undefined })
+        denials.set(first, {
+          parts,
+          answer,
+          toldAt: microseconds(clock),
+          until,
+          probe: undefined,
+          probedAt: 0,
+        })
       }
       return answer
     }
     const answer = store.ask(ask)
     if (!isPromise(answer)) return note(answer)
     if (known === undefined) return answer.then(note)
+    known.probedAt = askedAt
     known.probe = answer.then(note, (error: unknown) => {
       denials.delete(first)
       throw error
@@ -85,7 +94,8 @@ function cacheOver(store: Store): Store {
     // a clock that was set back says nothing of how long it still holds
     if (now >= known.toldAt && now < known.until) return recall(known, parts, now)
     // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
-    if (known.probe === undefined || hasWaited) return askStore(asked, now, known)
+    const hangs = now - known.probedAt > LONGEST
+    if (known.probe === undefined || hangs || hasWaited) return askStore(asked, now, known)
     const again = () => ask(asked, true)
     return known.probe.then(again, again)
   }

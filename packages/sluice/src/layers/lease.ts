@@ -29,6 +29,8 @@ const LONGEST_TIME = 60_000
 /** How many keys have leases; the others are asked for one by one. */
 const MOST_KEYS = 10_000
 const LONGEST_KEY = 256
+/** Milliseconds that closing waits for what is under way. */
+const LONGEST_CLOSE = 2_000
 
 /** Validates the option `lease`: undefined for none. */
 export function leaseTerms(value: unknown): LeaseTerms | undefined {
@@ -71,10 +73,10 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     } catch {}
   }
 
-  const giveBack = ({ parts, units, at }: Block) => {
+  const giveBack = ({ parts, units, at }: Block, except?: ReadonlySet<string>) => {
     const left = parts
       .map((part, i) => ({ ...part, cost: units[i] as number }))
-      .filter(({ cost }) => cost > 0)
+      .filter(({ scope, cost }) => cost > 0 && !except?.has(scope.id))
     if (left.length > 0) inBackground(() => store.giveBack(left, at))
   }
 
@@ -165,8 +167,12 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     giveBack: (parts, at) => store.giveBack(parts, at),
 
     forget(places) {
+      const forgotten = new Set(places.map(({ scope }) => scope.id))
       const drop = () => {
-        for (const place of places) table.get(place)?.forget()
+        for (const place of places) {
+          // what was debited under policies that are not forgotten goes back
+          for (const block of table.get(place)?.forget() ?? []) giveBack(block, forgotten)
+        }
       }
       drop()
       const done = store.forget(places)
@@ -178,7 +184,16 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       closed = true
       clearTimeout(timer)
       for (const lease of table.values()) for (const block of lease.dropAll()) giveBack(block)
-      while (underWay.size > 0) await Promise.all(underWay)
+      const settled = async () => {
+        while (underWay.size > 0) await Promise.all(underWay)
+      }
+      // a store that never answers does not hold up whoever closes
+      let patience: NodeJS.Timeout | undefined
+      const enough = new Promise<void>((resolve) => {
+        patience = setTimeout(resolve, LONGEST_CLOSE)
+      })
+      await Promise.race([settled(), enough])
+      clearTimeout(patience)
     },
   }
 }

@@ -138,8 +138,8 @@ export class Lease {
 
   /** Whether to take another block, ahead of need; `block` is the one that has covered an ask. */
   isLow(block: Block | undefined): boolean {
-    if (block === undefined) return this.blocks.length < MOST_BLOCKS
-    return block === this.blocks.at(-1) && block.isLow()
+    if (this.blocks.length >= MOST_BLOCKS) return false
+    return block === undefined || (block === this.blocks.at(-1) && block.isLow())
   }
 
   /** The oldest block that covers an ask. */
@@ -221,10 +221,10 @@ export class Lease {
     return idle
   }
 
-  /** The store has forgotten the key: what was debited is no longer there to be spent or given back. */
-  forget(): void {
+  /** The store has forgotten the key, or some policies of it: the blocks that were debited before. */
+  forget(): Block[] {
     this.life += 1
-    this.blocks = []
     this.#remaining = []
+    return this.dropAll()
   }
 }

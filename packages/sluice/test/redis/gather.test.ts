@@ -213,6 +213,40 @@ describe("asks are gathered into calls", () => {
     expect((await held).remaining).toBe(99)
   })
 
+  test("asks for a hot key join those that wait, and are held up for no longer than a second either", async () => {
+    let lost = 4
+    const losing: RedisClient = {
+      ...ioredis(client),
+      runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
+    }
+    const limiter = createLimiter({ policy, store: redisStore(losing) })
+    for (let i = 0; i < 4; i += 1) {
+      limiter.tryAcquire(`lost ${i}`)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const held = limiter.tryAcquire("hot")
+    await sleep(1_050)
+    const [first, second] = await Promise.all([held, limiter.tryAcquire("hot")])
+    expect([first.remaining, second.remaining]).toEqual([99, 98])
+  })
+
+  test("a slot that is moving, which refuses calls of several keys, is asked for one at a time", async () => {
+    const sizes: number[] = []
+    const moving: RedisClient = {
+      ...ioredis(client),
+      async runByHash(sha, keys, args) {
+        sizes.push(keys.length)
+        if (keys.length > 1) throw new Error("TRYAGAIN Multiple keys request during rehashing of slot")
+        return ioredis(client).runByHash(sha, keys, args)
+      },
+    }
+    const limiter = createLimiter({ policy, store: redisStore(moving) })
+    await limiter.tryAcquire("warm")
+    const decisions = await Promise.all(Array.from({ length: 12 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    expect(decisions.map(({ remaining }) => remaining)).toEqual(Array(12).fill(99))
+    expect(sizes.filter((keys) => keys > 1)).toEqual([4, 4, 4])
+  })
+
   test.each([
     () => Number.NaN,
     () => 1n,

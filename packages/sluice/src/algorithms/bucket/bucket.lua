@@ -125,7 +125,7 @@ end
 function bucket.give(terms, key, debitedAt)
   local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
   local refilled = 0
-  if debitedAt > 0 then
+  if debitedAt >= 0 then
     -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
     local step = terms.step
     refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)

@@ -185,7 +185,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     return parts > 1 ? [view.ahead, view.part] : [view.ahead]
   },
 
-  explain(terms, level) {
+  explain(terms, level, allowed = false) {
     const { parts, span, spanPart, capacity, step } = terms
     const ahead = level[0] as number
     const part = level[1] ?? 0
@@ -195,7 +195,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     return {
       limit: capacity,
       remaining: left < 0 ? 0 : unitsIn(left, spanPart - part + borrow * parts, terms),
-      retryAfter: wholeMilliseconds(this.wait(terms, level)),
+      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
   },

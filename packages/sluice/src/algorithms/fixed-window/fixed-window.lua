@@ -44,7 +44,7 @@ end
 function fixedWindow.give(terms, key, debitedAt)
   local start, stop, used, reach, _, before = read(key)
   -- a debit of an earlier window is gone with it
-  if debitedAt > 0 and debitedAt < start then return end
+  if debitedAt >= 0 and debitedAt < start then return end
   used = max(used - terms.cost, 0)
   if used == 0 then
     call("DEL", key)

@@ -108,13 +108,13 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     return [view.used, view.stop - view.now]
   },
 
-  explain(terms, level) {
+  explain(terms, level, allowed = false) {
     const used = level[0] as number
     const left = level[1] as number
     return {
       limit: terms.limit,
       remaining: Math.max(terms.limit - used, 0),
-      retryAfter: wholeMilliseconds(this.wait(terms, level)),
+      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
   },

@@ -200,9 +200,9 @@ function log.step(terms, key, count, granted, spend, reply)
 end
 
 function log.give(terms, key, debitedAt)
-  if debitedAt > 0 and debitedAt + terms.window <= now then return end
+  if debitedAt >= 0 and debitedAt + terms.window <= now then return end
   local view = read(terms, key)
   if #view.head == 0 then return end
   if view.jumped then mend(view, key) end
-  if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
+  if debitedAt >= 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end

@@ -129,13 +129,13 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     return short ? [view.total, reset, untilEnoughLeft(terms, view)] : [view.total, reset]
   },
 
-  explain(terms, level) {
+  explain(terms, level, allowed = false) {
     const total = level[0] as number
     const reset = level[1] as number
     return {
       limit: terms.limit,
       remaining: Math.max(terms.limit - total, 0),
-      retryAfter: wholeMilliseconds(this.wait(terms, level)),
+      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
       resetAfter: wholeMilliseconds(reset),
     }
   },

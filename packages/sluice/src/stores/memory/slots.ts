@@ -100,7 +100,8 @@ export class Slots {
     for (let k = 0; k < WIDTH; k += 1) {
       target.numbers[j * WIDTH + k] = source.numbers[i * WIDTH + k] as number
     }
-    if (!group.counting.algorithm.inNumbers) target.objects[j] = source.objects[i] as object
+    if (group.counting.algorithm.inNumbers) delete target.objects[j]
+    else target.objects[j] = source.objects[i] as object
     target.groups[j] = group
     target.keys[j] = key
     group.slots.set(key, to)

@@ -14,7 +14,7 @@ export interface Call {
 export interface ScriptAsk {
   readonly parts: readonly Part[]
   readonly mode: Mode | "give" | "forget"
-  /** How many asks, or of a give-back the moment of its debit, 0 for none. */
+  /** How many asks, or of a give-back the moment of its debit, -1 for none. */
   readonly count: number
 }
 

@@ -28,6 +28,11 @@ export async function deliver(route: Route, batch: readonly Group[]): Promise<vo
       answers = left.map(() => error)
     }
     left = settle(route, left, answers)
+    if (left.length > 1 && answers.some(isOfManyKeys)) {
+      // a slot that is moving answers calls of one key only
+      await Promise.all(left.map((group) => deliver(route, [group])))
+      return
+    }
     if (left.length > 0) {
       const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
       await sleep(Math.min(pause, longest))
@@ -62,6 +67,10 @@ function settle(route: Route, batch: readonly Group[], answers: readonly (Answer
 
 function patienceLeft({ patience }: Route, { sentAt }: Group): number {
   return patience - (performance.now() - sentAt)
+}
+
+function isOfManyKeys(answer: Answer | Error): boolean {
+  return answer instanceof Error && answer.message.startsWith("TRYAGAIN")
 }
 
 function textOf(thrown: unknown): string {

@@ -80,6 +80,7 @@ export function gather(
       // what came in between for one of the keys keeps its turn
       if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
         equal.callers.push({ resolve, reject })
+        schedule()
         return
       }
       const group = new Group(ask, { resolve, reject })

@@ -61,7 +61,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
       return send({ parts, count, mode })
     },
-    async giveBack(parts, at = 0) {
+    async giveBack(parts, at = -1) {
       if (parts.length > 0) await send({ parts, count: at, mode: "give" })
     },
     async forget(places) {

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "35aa8a8efe1f364dee91565fbc7419e901851fd7",
+    sha: "0d2de9225409c4655c22c3fbe341d6bcd7fb4091",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -147,7 +147,7 @@ end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
 local refilled = 0
-if debitedAt > 0 then
+if debitedAt >= 0 then
 local step = terms.step
 refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
 if refilled >= terms.cost then return end
@@ -208,7 +208,7 @@ return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
 local start, stop, used, reach, _, before = read(key)
-if debitedAt > 0 and debitedAt < start then return end
+if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
 call("DEL", key)
@@ -385,11 +385,11 @@ if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
 function log.give(terms, key, debitedAt)
-if debitedAt > 0 and debitedAt + terms.window <= now then return end
+if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
 if #view.head == 0 then return end
 if view.jumped then mend(view, key) end
-if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
+if debitedAt >= 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end
 end
 local plans = cjson.decode(ARGV[2])
@@ -467,7 +467,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "ad0f0bbde723e1df86d7fd8ad0c12e892bf95f14",
+    sha: "8df83c9902cf10980839618fca78bd0b4ec6f71d",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -613,7 +613,7 @@ end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
 local refilled = 0
-if debitedAt > 0 then
+if debitedAt >= 0 then
 local step = terms.step
 refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
 if refilled >= terms.cost then return end
@@ -711,7 +711,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "c06e83313d0a433aa4d1f2a7003fe42bf7aa30db",
+    sha: "4dd11acff5e5202e3eeee83a6dd53a8611f1a6a1",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -782,7 +782,7 @@ return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
 local start, stop, used, reach, _, before = read(key)
-if debitedAt > 0 and debitedAt < start then return end
+if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
 call("DEL", key)
@@ -867,7 +867,7 @@ end
 return reply`,
   },
   log: {
-    sha: "25503aea67b6c1b23b91b047f4310aa310427787",
+    sha: "7232c82fb401dff587e8f81eb695b54f04929c15",
     source: `local algorithms = {}
 local call = redis.call
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -1067,11 +1067,11 @@ if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
 function log.give(terms, key, debitedAt)
-if debitedAt > 0 and debitedAt + terms.window <= now then return end
+if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
 if #view.head == 0 then return end
 if view.jumped then mend(view, key) end
-if debitedAt > 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
+if debitedAt >= 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end
 end
 local plans = cjson.decode(ARGV[2])

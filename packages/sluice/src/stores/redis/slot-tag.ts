@@ -6,8 +6,7 @@ const SLOTS = 16_384
 
 /**
  * The hash tag of a place: the same for all policies of a limiter's key, and one of {@link TAGS} in all. So in a Cluster
- * the asks of many keys share a slot, hence a call; the tags lie evenly among the slots, and what is in a key cannot
- * name one.
+ * the asks of many keys share a slot, hence a call, and the tags lie evenly among the slots.
  */
 export function tagOf({ scope, key }: Place): string {
   return tags[hash(key, hash(scope.limiter, 2_166_136_261)) % TAGS] as string

@@ -3,7 +3,7 @@
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
 --          terms for each part; the mode is spend, peek, give or forget; a give has the moment of the debit in place
---          of the count, 0 for none
+--          of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, if there are several plans
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
