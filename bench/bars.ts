@@ -1,7 +1,7 @@
 import type { Result } from "./rounds.js"
 import { baseline } from "./subject.js"
 
-/** What this library promises of a run, and whether it held. */
+/** What we aim for, and where this run got to, and whether it held. */
 export interface Bar {
   readonly what: string
   readonly least?: number
@@ -89,5 +89,5 @@ export function barsText(bars: readonly Bar[]): string {
     const measured = bar.measured?.toFixed(2) ?? "–"
     return `  ${bar.what.padEnd(width)}  ${wanted.padEnd(13)}  ${measured.padStart(8)}  ${verdict}`
   })
-  return ["What this library promises of a run", ...lines].join("\n")
+  return ["What we aim for, and where this run got to", ...lines].join("\n")
 }

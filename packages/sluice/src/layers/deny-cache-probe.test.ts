@@ -103,6 +103,18 @@ describe("when a denial has run out", () => {
     expect(store.asked).toBe(before + 5)
   })
 
+  test("an ask that never comes back holds nobody up for longer than a second", async () => {
+    const { clock, store, limiter, hold, release } = await expired(hourly)
+    hold()
+    limiter.tryAcquire("k")
+    await settled()
+    release()
+    clock.advance(1_001)
+    const before = store.asked
+    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: false, source: "store" })
+    expect(store.asked).toBe(before + 1)
+  })
+
   test("a gift ends what those that waited would have heard", async () => {
     const { store, limiter, hold, release } = await expired(hourly)
     const at = hold()

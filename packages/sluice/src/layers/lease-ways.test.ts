@@ -51,6 +51,16 @@ describe("a reset", () => {
     expect(givenBack()).toBe(0)
   })
 
+  test("of some of the policies gives back what was debited under the others", async () => {
+    const policy = { minute: fixedWindow({ limit: 1_000, window: "1m" }), hour: hourly }
+    const { limiter, direct } = setUp(policy)
+    const asked = await warmUp(limiter)
+    await limiter.reset("k", { policy: { minute: policy.minute } })
+    await limiter.close()
+    const { policies = [] } = await direct.peek("k")
+    expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, asked])
+  })
+
   test("drops a block that is under way", async () => {
     const { limiter, store, way, givenBack } = setUp(hourly)
     await limiter.tryAcquire("k")
@@ -293,4 +303,13 @@ describe("the table of leases", () => {
     expect(timer.hasRef()).toBe(false)
     await limiter.close()
   })
+})
+
+test("closing does not wait for a store that never answers", async () => {
+  const { limiter, way } = setUp(hourly)
+  await warmUp(limiter)
+  way.route = whenTold
+  const closed = limiter.close().then(() => "closed")
+  await here.pass(3_000)
+  expect(await Promise.race([closed, "waiting"])).toBe("closed")
 })
