@@ -4,7 +4,7 @@ export type { Clock } from "./clock.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
-export type { LeaseOptions } from "./layers/lease.js"
+export type { LeaseOptions } from "./layers/lease-terms.js"
 export {
   type AskOptions,
   type CallOptions,
@@ -27,5 +27,5 @@ export {
   tokenBucket,
 } from "./policy.js"
 export { type Place, type Scope, scopeOf, stateKey } from "./state-key.js"
-export type { Answer, Ask, Mode, Part, Store } from "./store.js"
+export type { Answer, Ask, Layers, Leases, Mode, Part, Store } from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"

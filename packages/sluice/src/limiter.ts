@@ -4,8 +4,7 @@ import { claim } from "./claims.js"
 import { checkClock } from "./clock.js"
 import { type Decision, decide } from "./decision.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
-import { denyCache } from "./layers/deny-cache.js"
-import { type LeaseOptions, type Leases, leases, leaseTerms } from "./layers/lease.js"
+import { type LeaseOptions, leaseTerms } from "./layers/lease-terms.js"
 import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
 import { type Scope, scopeOf } from "./state-key.js"
 import { isPromise, type Mode, type Store } from "./store.js"
@@ -21,7 +20,8 @@ export interface LimiterOptions<P extends Policies> {
   /**
    * Takes units of a busy key from the store in blocks and spends them here, without a round trip: `true` for blocks
    * of at most a tenth of the limit that last for 100 ms, or how long and what share. Never admits more than the
-   * store has granted; in any span of time, at most what the policy admits in that span and the lease together.
+   * store has granted; in any span of time, at most what the policy admits in that span and the lease together. A store
+   * in this process answers at once, and nothing is leased from it.
    */
   readonly lease?: boolean | LeaseOptions
 }
@@ -81,8 +81,8 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   }
   const fixed = typeof policy === "function" ? undefined : named(policy)
   const release = fixed === undefined ? () => {} : claim(ledger, name, fixed)
-  const exact = ledger.remembersDenials === true ? denyCache(ledger) : ledger
-  const leased: Leases | undefined = terms === undefined ? undefined : leases(exact, terms)
+  const exact = ledger.layers?.denyCache?.(ledger) ?? ledger
+  const leased = terms && ledger.layers?.leases(exact, terms)
   const store = leased ?? exact
   let closed = false
 

@@ -1,5 +1,6 @@
 import type { Level } from "./algorithm.js"
 import type { Clock } from "./clock.js"
+import type { LeaseTerms } from "./layers/lease-terms.js"
 import type { Policy } from "./policy.js"
 import type { Place } from "./state-key.js"
 
@@ -31,6 +32,20 @@ export interface Answer {
   readonly source?: "cache" | "lease"
 }
 
+/** Stores that wrap a store to spare round trips. */
+export interface Layers {
+  /** Remembers denials; left out where that is not wanted. */
+  readonly denyCache?: (store: Store) => Store
+  /** Spends busy keys from blocks that were debited before. */
+  leases(store: Store, terms: LeaseTerms): Leases
+}
+
+/** A store that spends from leases, to be closed when it is done with. */
+export interface Leases extends Store {
+  /** Gives back what is not spent. */
+  close(): Promise<void>
+}
+
 /**
  * Where state lives. A store runs the algorithms next to its data, by its own clock; it answers at once or
  * with a promise. `sluice/testing` has the suite that says whether it is one.
@@ -38,8 +53,8 @@ export interface Answer {
 export interface Store {
   /** How time passes for it, told in this process: layers age its answers by it. A monotonic clock if left out. */
   readonly clock?: Clock
-  /** Whether what it denied may be answered from memory for a moment: for stores that take a round trip. */
-  readonly remembersDenials?: boolean
+  /** What spares its round trips; left out by a store that takes none. */
+  readonly layers?: Layers
   ask(ask: Ask): Answer | Promise<Answer>
   /**
    * Gives the cost of each part back, as far as it is spent: a gift. With `at`, the moment of the debit that it was,

@@ -6,6 +6,8 @@ import type { Policies } from "../policies.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "../policy.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 import { manualClock } from "../testing/manual-clock.js"
+import { denyCache } from "./deny-cache.js"
+import { leases } from "./lease.js"
 
 /** A limiter through the cache, and one that asks the same ledger directly. */
 function setUp<P extends Policies>(policy: P, route: (errand: Errand) => void = soon) {
@@ -248,7 +250,7 @@ describe("a gift ends a denial", () => {
 
   test.each(Object.entries(gifts))("%s, on a store that answers at once", async (_name, give) => {
     const clock = manualClock()
-    const store = { ...memoryStore({ clock }), clock, remembersDenials: true }
+    const store = { ...memoryStore({ clock }), clock, layers: { denyCache, leases } }
     const limiter = createLimiter({ policy: hourly, store })
     await limiter.tryAcquire("k", { cost: 3 })
     await limiter.tryAcquire("k")

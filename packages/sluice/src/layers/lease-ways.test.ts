@@ -6,6 +6,7 @@ import type { Policies } from "../policies.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../policy.js"
 import type { Store } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
+import { leases } from "./lease.js"
 
 let here: World
 beforeEach(() => {
@@ -236,6 +237,7 @@ describe("a store out of reach", () => {
     const store: Store = {
       ...ledger,
       clock: here.clock,
+      layers: { leases },
       ask(ask) {
         if (broken && ask.count > 1) throw new Error("broken")
         return ledger.ask(ask)
@@ -296,7 +298,9 @@ describe("the table of leases", () => {
   test("keeps no process alive", async () => {
     vi.unstubAllGlobals()
     const timers = vi.spyOn(globalThis, "setTimeout")
-    const limiter = createLimiter({ policy: tokenBucket({ capacity: 9, refill: 1, every: 1 }), lease: true })
+    const store = { ...memoryStore(), layers: { leases } }
+    const policy = tokenBucket({ capacity: 9, refill: 1, every: 1 })
+    const limiter = createLimiter({ policy, store, lease: true })
     await limiter.tryAcquire("k")
     const timer = timers.mock.results[0]?.value as NodeJS.Timeout
     timers.mockRestore()

@@ -1,54 +1,14 @@
 import { monotonic } from "../clock.js"
-import { type Duration, milliseconds } from "../duration.js"
-import { checkFields, SluiceError, shown } from "../errors.js"
-import { type Answer, type Ask, isPromise, type Part, type Store } from "../store.js"
+import { type Answer, type Ask, isPromise, type Leases, type Part, type Store } from "../store.js"
+import type { LeaseTerms } from "./lease-terms.js"
 import { type Block, Lease } from "./leased-key.js"
 import { PlaceMap } from "./place-map.js"
 
-export interface LeaseOptions {
-  /** How long a block may be spent; `"100ms"` if left out. */
-  readonly time?: Duration
-  /** What part of the limit, and of what remains of it, a block takes at the most; 0.1 if left out. */
-  readonly share?: number
-}
-
-export interface LeaseTerms {
-  /** Milliseconds. */
-  readonly time: number
-  readonly share: number
-}
-
-/** A store that spends from leases, to be closed when it is done with. */
-export interface Leases extends Store {
-  /** Gives back what is not spent. */
-  close(): Promise<void>
-}
-
-/** Milliseconds: a longer lease would hold units back from others for too long. */
-const LONGEST_TIME = 60_000
 /** How many keys have leases; the others are asked for one by one. */
 const MOST_KEYS = 10_000
 const LONGEST_KEY = 256
 /** Milliseconds that closing waits for what is under way. */
 const LONGEST_CLOSE = 2_000
-
-/** Validates the option `lease`: undefined for none. */
-export function leaseTerms(value: unknown): LeaseTerms | undefined {
-  if (value === false) return undefined
-  if (typeof value !== "boolean") checkFields("INVALID_OPTION", "lease", value, ["time", "share"])
-  const { time = "100ms", share = 0.1 } = value as LeaseOptions
-  const ms = milliseconds(time, "lease.time", "INVALID_OPTION")
-  if (ms > LONGEST_TIME) {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `lease.time must be at most ${LONGEST_TIME} ms, got ${shown(time)}`,
-    )
-  }
-  if (typeof share !== "number" || !(share > 0 && share <= 1)) {
-    throw new SluiceError("INVALID_OPTION", `lease.share must be above 0 and at most 1, got ${shown(share)}`)
-  }
-  return { time: ms, share }
-}
 
 /**
  * Spends from blocks that were debited from the store before: an ask of a busy key is answered here while its block

@@ -2,7 +2,7 @@ import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { samePolicy } from "../policy.js"
 import type { Answer, Part } from "../store.js"
-import type { LeaseTerms } from "./lease.js"
+import type { LeaseTerms } from "./lease-terms.js"
 
 /** The largest block: any policy can count that far in one step. */
 const MOST_ASKS = 100_000

@@ -9,7 +9,7 @@ import {
   tokenBucket,
 } from "sluice"
 import { afterEach, describe, expect, test, vi } from "vitest"
-import type { LeaseTerms } from "../../src/layers/lease.js"
+import type { LeaseTerms } from "../../src/layers/lease-terms.js"
 import { boundOf, checkBound } from "../support/bounds.js"
 import {
   type Burst,

@@ -1,5 +1,7 @@
 import { type Answer, type Ask, memoryStore, type Part, type Store } from "sluice"
 import type { ManualClock } from "sluice/testing"
+import { denyCache } from "../../src/layers/deny-cache.js"
+import { leases } from "../../src/layers/lease.js"
 
 /** Something asked of a store that is away. Deciding twice, or answering twice, does nothing. */
 export interface Errand {
@@ -59,7 +61,7 @@ export function distantStore(
 
   return {
     clock,
-    remembersDenials: true,
+    layers: { denyCache, leases },
     errands,
     get asked() {
       return asked

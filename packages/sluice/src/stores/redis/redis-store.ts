@@ -2,6 +2,8 @@ import { countingOf, oneOfEach, suffixes } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
+import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
+import { leases } from "../../layers/lease.js"
 import { stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { encodeAsks } from "./call.js"
@@ -56,7 +58,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   return {
     clock: clock === undefined ? monotonic : () => microseconds(clock) / 1_000,
-    remembersDenials: denyCache,
+    layers: denyCache ? { denyCache: rememberDenials, leases } : { leases },
     ask({ parts, count, mode }) {
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
       return send({ parts, count, mode })
