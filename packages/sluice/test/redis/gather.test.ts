@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
-import { createLimiter, fixedWindow, scopeOf, slidingLog, tokenBucket } from "sluice"
+import { createLimiter, scopeOf, slidingLog, tokenBucket } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { watch } from "../support/watched-client.js"
 
 let server: RedisServer
 let client: Redis
@@ -21,27 +22,9 @@ afterAll(async () => {
 
 const policy = tokenBucket({ capacity: 100, refill: 1, every: "1m" })
 
-/** A client that notes how many keys each call carries and how many calls are under way. */
-function watched(through: RedisClient = ioredis(client)) {
-  const calls: number[] = []
-  let underWay = 0
-  let most = 0
-  const runByHash: RedisClient["runByHash"] = async (sha, keys, args) => {
-    calls.push(keys.length)
-    underWay += 1
-    most = Math.max(most, underWay)
-    try {
-      return await through.runByHash(sha, keys, args)
-    } finally {
-      underWay -= 1
-    }
-  }
-  return { client: { ...through, runByHash }, calls, most: () => most }
-}
-
 describe("asks are gathered into calls", () => {
   test("a lone ask leaves in the same turn, without a timer", async () => {
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through) })
     const asked = limiter.tryAcquire("k")
     await new Promise((resolve) => process.nextTick(resolve))
@@ -54,7 +37,7 @@ describe("asks are gathered into calls", () => {
     ["more of them share two", 8, [4, 4], 2],
     ["many share four, each of them under way at once", 200, [50, 50, 50, 50], 4],
   ])("%s", async (_how, asks, expected, atOnce) => {
-    const { client: through, calls, most } = watched()
+    const { client: through, calls, most } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through) })
     await limiter.tryAcquire("warm")
     calls.length = 0
@@ -65,7 +48,7 @@ describe("asks are gathered into calls", () => {
   })
 
   test("asks that come while four calls are under way leave together when one is back", async () => {
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through) })
     await limiter.tryAcquire("warm")
     calls.length = 0
@@ -82,61 +65,8 @@ describe("asks are gathered into calls", () => {
     expect(calls.reduce((sum, keys) => sum + keys, 0)).toBe(20)
   })
 
-  test("equal asks become one, and each is told what it left", async () => {
-    const clock = manualClock()
-    const { client: through, calls } = watched()
-    const store = redisStore(through, { clock, denyCache: false })
-    const record = {
-      bucket: tokenBucket({ capacity: 70, refill: 700_000, every: "1s" }),
-      steps: tokenBucket({ capacity: 210, refill: 7, every: "1s", mode: "interval" }),
-      window: fixedWindow({ limit: 100, window: "1m" }),
-      log: slidingLog({ limit: 140, window: "1m" }),
-    }
-    const limiter = createLimiter({ policy: record, store })
-    const cost = { bucket: 1, steps: 3, window: 1, log: 2 }
-    await limiter.peek("k")
-    calls.length = 0
-    const decisions = await Promise.all(Array.from({ length: 90 }, () => limiter.tryAcquire("k", { cost })))
-    expect(calls).toEqual([4])
-    for (const [i, { allowed, policies, retryAfter }] of decisions.entries()) {
-      const spent = Math.min(i + 1, 70)
-      expect(allowed).toBe(i < 70)
-      expect(policies?.map(({ remaining }) => remaining)).toEqual([
-        70 - spent,
-        210 - 3 * spent,
-        100 - spent,
-        140 - 2 * spent,
-      ])
-      expect(retryAfter).toBe(i < 70 ? 0 : 60_000)
-    }
-  })
-
-  test("an ask of another cost in between keeps its turn, and peeks are one too", async () => {
-    const { client: through, calls } = watched()
-    const limiter = createLimiter({
-      policy: fixedWindow({ limit: 7, window: "1m" }),
-      store: redisStore(through, { clock: manualClock(), denyCache: false }),
-    })
-    await limiter.peek("k")
-    calls.length = 0
-    const costs = [1, 1, 5, 1, 1, 5, 1]
-    const asks = costs.map((cost) => limiter.tryAcquire("k", { cost }))
-    const peeks = [limiter.peek("k"), limiter.peek("k")]
-    expect((await Promise.all(asks)).map(({ allowed }) => allowed)).toEqual([
-      true,
-      true,
-      true,
-      false,
-      false,
-      false,
-      false,
-    ])
-    expect((await Promise.all(peeks)).map(({ remaining }) => remaining)).toEqual([0, 0])
-    expect(calls.reduce((sum, keys) => sum + keys, 0)).toBe(6)
-  })
-
   test("no call carries more than 64 asks, and later asks gather while calls are under way", async () => {
-    const { client: through, calls, most } = watched()
+    const { client: through, calls, most } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through) })
     await limiter.tryAcquire("warm")
     calls.length = 0
@@ -146,24 +76,9 @@ describe("asks are gathered into calls", () => {
     expect(most()).toBe(4)
   })
 
-  test("asks of one key in one call are answered in the order they were asked", async () => {
-    const clock = manualClock()
-    const store = redisStore(ioredis(client), { clock })
-    for (const each of [
-      fixedWindow({ limit: 10, window: "1m" }),
-      slidingLog({ limit: 10, window: "1m" }),
-      tokenBucket({ capacity: 10, refill: 1, every: "1h" }),
-    ]) {
-      const limiter = createLimiter({ name: each.algorithm, policy: each, store })
-      const decisions = await Promise.all(Array.from({ length: 14 }, () => limiter.tryAcquire("k")))
-      expect(decisions.map(({ remaining }) => remaining)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0])
-      expect(decisions.map(({ allowed }) => allowed).lastIndexOf(true)).toBe(9)
-    }
-  })
-
   test("asks of different policies, costs and modes share a call", async () => {
     const clock = manualClock()
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through, { clock }) })
     const log = slidingLog({ limit: 7, window: "1m" })
     const asks = await Promise.all([
@@ -213,23 +128,6 @@ describe("asks are gathered into calls", () => {
     expect((await held).remaining).toBe(99)
   })
 
-  test("asks for a hot key join those that wait, and are held up for no longer than a second either", async () => {
-    let lost = 4
-    const losing: RedisClient = {
-      ...ioredis(client),
-      runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
-    }
-    const limiter = createLimiter({ policy, store: redisStore(losing) })
-    for (let i = 0; i < 4; i += 1) {
-      limiter.tryAcquire(`lost ${i}`)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    const held = limiter.tryAcquire("hot")
-    await sleep(1_050)
-    const [first, second] = await Promise.all([held, limiter.tryAcquire("hot")])
-    expect([first.remaining, second.remaining]).toEqual([99, 98])
-  })
-
   test("a slot that is moving, which refuses calls of several keys, is asked for one at a time", async () => {
     const sizes: number[] = []
     const moving: RedisClient = {
@@ -254,7 +152,7 @@ describe("asks are gathered into calls", () => {
       throw new Error("LOADING")
     },
   ])("a clock that fails rejects with its error and sends nothing", async (clock) => {
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through, { clock: clock as () => number }) })
     await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "INVALID_OPTION" })
     expect(calls).toEqual([])
@@ -271,7 +169,7 @@ describe("asks are gathered into calls", () => {
   })
 
   test("asks of many policies share calls of at most 256 keys", async () => {
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, policy]))
     const limiter = createLimiter({ policy: many, store: redisStore(through) })
     const decisions = await Promise.all(Array.from({ length: 40 }, (_, i) => limiter.tryAcquire(`k${i}`)))
@@ -292,7 +190,7 @@ describe("asks are gathered into calls", () => {
   })
 
   test("an ask of nothing is granted without a call", async () => {
-    const { client: through, calls } = watched()
+    const { client: through, calls } = watch(ioredis(client))
     const store = redisStore(through)
     expect(await store.ask({ parts: [], count: 3, mode: "spend" })).toMatchObject({ granted: 3, levels: [] })
     await store.giveBack([])
