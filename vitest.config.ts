@@ -20,7 +20,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     projects: [
-      project("unit", ["src", "test/unit", "test/properties"]),
+      project("unit", ["src", "test/unit", "test/properties"], { testTimeout: 30_000 }),
       project("redis", ["test/redis", "test/conformance", "test/parity", "test/seeds"], {
         testTimeout: 60_000,
         hookTimeout: 60_000,
