@@ -5,6 +5,7 @@ export type ErrorCode =
   | "INVALID_KEY"
   | "INVALID_COST"
   | "NAME_TAKEN"
+  | "NOT_INITIALIZED"
   | "CLOSED"
   | "STORE_REFUSED"
   | "STORE_UNKNOWN"
