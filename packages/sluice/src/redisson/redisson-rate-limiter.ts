@@ -86,10 +86,9 @@ export function redissonRateLimiter(
         [...initial, layout, ...encodePermitAsks(asks)],
         readGrants(shown(name), asks[0] as PermitAsk),
       ),
-    giveBack(asks) {
-      // nobody is left to tell; what is not given back leaves after an interval
+    async giveBack(asks) {
       const args = [layout, ...encodePermitAsks(asks)]
-      send(route, { script: scripts.giveBack, keys, args }, integer).catch(() => {})
+      await send(route, { script: scripts.giveBack, keys, args }, integer).catch(() => {})
     },
   }
   const waiters = new Waiters(desk)

@@ -5,7 +5,8 @@ import { denied, type PermitDecision, passed } from "./decision.js"
 /** Asks for permits, and gives back those that came too late. */
 export interface Desk {
   ask(asks: readonly PermitAsk[]): Promise<Grants>
-  giveBack(asks: readonly PermitAsk[]): void
+  /** Never rejects: nobody is left to tell, and what is not given back leaves after an interval. */
+  giveBack(asks: readonly PermitAsk[]): Promise<void>
 }
 
 interface Waiter extends PermitAsk {
@@ -122,7 +123,7 @@ export class Waiters {
       const grants = await this.#desk.ask(batch)
       const granted = batch.slice(0, grants.granted)
       const late = granted.filter(({ gone }) => gone)
-      if (late.length > 0) this.#desk.giveBack(late)
+      if (late.length > 0) void this.#desk.giveBack(late).then(() => this.wake())
       let left = grants.free + granted.reduce((sum, { permits }) => sum + permits, 0)
       for (const waiter of granted) {
         left -= waiter.permits
