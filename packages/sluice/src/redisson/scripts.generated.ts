@@ -381,7 +381,7 @@ if not rate then return {} end
 return { rate, interval, type, keepAlive }`,
   },
   giveBack: {
-    sha: "13b940c2265fc5372c13b8b6949bfec7eef6e7b9",
+    sha: "92500d37e27b51e098dd001799474c933bab1093",
     source: `local call = redis.call
 local byte, format = string.byte, string.format
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -458,15 +458,14 @@ call("SET", valueKey, format("%.0f", free))
 end
 local _, _, type = readConfig()
 local valueKey, permitsKey = keysOf(type)
-local found = 0
+local value = tonumber(call("GET", valueKey))
+local back = 0
 for i = 2, #ARGV, 2 do
 local permits = tonumber(ARGV[i])
-if call("ZREM", permitsKey, packed(ARGV[1], ARGV[i + 1], permits)) == 1 then
-found = found + 1
-if call("EXISTS", valueKey) == 1 then call("INCRBY", valueKey, ARGV[i]) end
+if call("ZREM", permitsKey, packed(ARGV[1], ARGV[i + 1], permits)) == 1 then back = back + permits end
 end
-end
-return found`,
+if back > 0 and value then call("SET", valueKey, format("%.0f", value + back), "KEEPTTL") end
+return back`,
   },
   delete: {
     sha: "47a3cc2a1158c3519485857518494386ff86c8ca",

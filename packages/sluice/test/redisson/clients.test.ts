@@ -110,13 +110,13 @@ describe("a call that fails", () => {
   })
 
   test("certainly without having run is tried again for a while, and then refused", async () => {
+    const { name } = await rig.limiter(5, 60_000)
     const replica = await startReplica(rig.server)
     const client = new Redis(replica.port, replica.host)
     onTestFinished(async () => {
       client.disconnect()
       await replica.stop()
     })
-    const { name } = await rig.limiter(5, 60_000)
     for (const [retryFor, least] of [
       [0, 1],
       [100, 3],
