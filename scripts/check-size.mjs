@@ -3,7 +3,7 @@
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 
-const limit = 10_240
+const limit = 14_336
 const entry = process.argv[2] ?? "packages/sluice/dist/index.js"
 
 const { outputFiles } = await build({

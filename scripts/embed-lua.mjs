@@ -5,17 +5,20 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const algorithms = {
-  bucket: "algorithms/bucket/bucket.lua",
-  fixedWindow: "algorithms/fixed-window/fixed-window.lua",
-  log: "algorithms/log/log.lua",
+  bucket: "algorithms/bucket/bucket",
+  fixedWindow: "algorithms/fixed-window/fixed-window",
+  log: "algorithms/log/log",
 }
 
 const ask = (...used) => ["stores/redis/lua/clock.lua", ...used, "stores/redis/lua/ask.lua"]
 
-/** One script for asks of any kind, and a shorter one for each algorithm by itself. */
+/** One script for asks of any kind, and a shorter one for what most asks need of each algorithm. */
 const scripts = {
-  ask: ask(...Object.values(algorithms)),
-  ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask(path)])),
+  ask: ask(
+    ...Object.values(algorithms).map((path) => [`${path}.lua`, `${path}-turns.lua`]),
+    "stores/redis/lua/modes.lua",
+  ),
+  ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask([`${path}.lua`])])),
 }
 
 const onRedisson = (name) => ["redisson/lua/state.lua", `redisson/lua/${name}.lua`]
@@ -44,11 +47,15 @@ function strip(lua) {
     .join("\n")
 }
 
-function fragment(path) {
+function read(path) {
   const lua = readFileSync(new URL(path, folder), "utf8")
   if (/--\[=*\[/.test(lua)) throw new Error(`${path}: block comments are not stripped, use -- on every line`)
-  // the locals of an algorithm are its own
-  return path.startsWith("algorithms/") ? `do\n${strip(lua)}\nend` : strip(lua)
+  return strip(lua)
+}
+
+/** A file, or several that share locals which nobody else sees. */
+function fragment(paths) {
+  return Array.isArray(paths) ? `do\n${paths.map(read).join("\n")}\nend` : read(paths)
 }
 
 function embed([name, paths]) {

@@ -26,8 +26,11 @@ export type Cells = Float64Array | object[]
  *
  * An ask runs through it as: `read` the state, see how much `room` there is, and, when every policy of
  * the ask has room, `take` it in each; then `tell` the level. `read`, `room` and `tell` change nothing.
- * All times are whole microseconds. A state is in the `cells` from `cell` on. What writes one, `take`, `give` and
- * `mend`, returns the microsecond at which it stops mattering.
+ * All times are whole microseconds. A state is in the `cells` from `cell` on. What writes one, `take`, `charge`,
+ * `give` and `mend`, returns the microsecond at which it stops mattering.
+ *
+ * A turn ahead is booked by doing now what will be done then: the state is read as it will stand at the `turn`, and
+ * taken from with the time there, so turns follow each other in the order in which they were asked for.
  */
 export interface Algorithm<Terms, C extends Cells, View> {
   /** The name of its twin in Lua. */
@@ -42,8 +45,17 @@ export interface Algorithm<Terms, C extends Cells, View> {
   read(terms: Terms, cells: C | undefined, cell: number, now: number): View
   /** How many of `count` asks of this cost fit. */
   room(terms: Terms, view: View, count: number): number
-  /** Spends `granted` times the cost. */
-  take(terms: Terms, view: View, granted: number, cells: C, cell: number): number
+  /** Spends `granted` times the cost; at a turn, of a view that was read for `lead` ahead of the clock. */
+  take(terms: Terms, view: View, granted: number, cells: C, cell: number, lead?: number): number
+  /** How long until a turn of this cost, behind every turn that is booked; `Infinity` if there is none to be had. */
+  turn(terms: Terms, view: View): number
+  /** Where the line of booked turns ends: different after each, and as before again when the last is given back. */
+  mark(view: View): number
+  /**
+   * Spends the cost whether it fits or not. What does not fit goes into debt, of as much as the limit at the most,
+   * behind turns that lie up to `maxWait` ahead.
+   */
+  charge(terms: Terms, view: View, maxWait: number, cells: C, cell: number): number
   /** Whether anything of this much, spent at `debitedAt`, is certain to count still. */
   counts(terms: Terms, view: View, debitedAt: number): boolean
   /**

@@ -1,4 +1,5 @@
 import { countingOf, termsOf } from "./algorithms/index.js"
+import { wholeMilliseconds } from "./clock.js"
 import type { Charge } from "./policies.js"
 import type { Answer } from "./store.js"
 
@@ -37,9 +38,11 @@ export interface Decision<Name extends string = string> {
 /** Puts a store's answer to what was charged into words. */
 export function decide<Name extends string>(
   charged: readonly Charge<Name>[],
-  { granted, levels, source: layer }: Answer,
+  { granted, levels, source: layer, at, turn = at }: Answer,
 ): Decision<Name> {
   const allowed = granted > 0
+  // of a turn that is too far ahead
+  const atLeast = allowed ? 0 : wholeMilliseconds(turn - at)
   const source = layer ?? "store"
   const policies: PolicyDecision<Name>[] = []
   let decisive = 0
@@ -57,7 +60,7 @@ export function decide<Name extends string>(
         policy: name,
         limit,
         remaining,
-        retryAfter,
+        retryAfter: Math.max(retryAfter, atLeast),
         resetAfter,
         source,
         degraded: false,
@@ -68,6 +71,7 @@ export function decide<Name extends string>(
     const tighter = remaining / cost < best.remaining / (charged[decisive] as Charge).cost
     if (allowed ? tighter : retryAfter > best.retryAfter) decisive = i
   }
-  const { policy, limit, remaining, retryAfter, resetAfter } = policies[decisive] as PolicyDecision<Name>
+  const { policy, limit, remaining, resetAfter, ...decided } = policies[decisive] as PolicyDecision<Name>
+  const retryAfter = Math.max(decided.retryAfter, atLeast)
   return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded: false, policies }
 }

@@ -1,3 +1,5 @@
+import type { Decision } from "./decision.js"
+
 /** The closed set of codes a {@link SluiceError} carries; `docs/errors.md` has a heading for each. */
 export type ErrorCode =
   | "INVALID_POLICY"
@@ -7,6 +9,8 @@ export type ErrorCode =
   | "NAME_TAKEN"
   | "NOT_INITIALIZED"
   | "CLOSED"
+  | "QUEUE_FULL"
+  | "WAIT_TOO_LONG"
   | "STORE_REFUSED"
   | "STORE_UNKNOWN"
 
@@ -14,10 +18,17 @@ export type ErrorCode =
 export class SluiceError extends Error {
   override readonly name = "SluiceError"
   readonly code: ErrorCode
+  /** The denial that it is about, if it is about one. */
+  readonly decision?: Decision
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: ErrorOptions & { decision?: Decision | undefined },
+  ) {
     super(message, options)
     this.code = code
+    if (options?.decision !== undefined) this.decision = options.decision
   }
 }
 

@@ -6,11 +6,15 @@ export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
 export type { LeaseOptions } from "./layers/lease-terms.js"
 export {
+  type AcquireOptions,
   type AskOptions,
   type CallOptions,
   createLimiter,
   type Limiter,
   type LimiterOptions,
+  type Reservation,
+  type ReserveOptions,
+  type TryAcquireOptions,
 } from "./limiter.js"
 export type { Cost, NameOf, Policies } from "./policies.js"
 export {
@@ -26,6 +30,7 @@ export {
   type TokenBucket,
   tokenBucket,
 } from "./policy.js"
+export type { Pending } from "./reservation.js"
 export { type Place, type Scope, scopeOf, stateKey } from "./state-key.js"
-export type { Answer, Ask, Layers, Leases, Mode, Part, Store } from "./store.js"
+export type { Answer, Ask, Layers, Leases, Mode, Part, Settlement, Store, Turn } from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"

@@ -60,6 +60,18 @@ export function charges<Name extends string>(named: Named, key: string, cost: un
       ({ scope, key, policy, cost: units, name }) as Charge<Name>
     return named.length === 1 ? [charge(named[0] as NamedPolicy)] : named.map(charge)
   }
+  const charged = allCharges<Name>(named, key, cost).filter((charge) => charge.cost > 0)
+  if (charged.length === 0)
+    throw new SluiceError("INVALID_COST", "cost is 0 for every policy: nothing to ask")
+  return charged
+}
+
+/** Every policy with what a cost of 0 or more charges it for a key. */
+export function allCharges<Name extends string>(named: Named, key: string, cost: unknown): Charge<Name>[] {
+  if (typeof cost !== "object" || !isPlain(cost)) {
+    const units = checkUnits(cost, 0, "cost")
+    return named.map(({ name, policy, scope }) => ({ scope, key, policy, cost: units, name: name as Name }))
+  }
   for (const name of Object.keys(cost)) {
     if (!named.some((known) => known.name === name)) {
       const names = named.map((known) => known.name).join(", ")
@@ -67,18 +79,13 @@ export function charges<Name extends string>(named: Named, key: string, cost: un
     }
   }
   const byName = new Map(Object.entries(cost))
-  const charged = named
-    .map(({ name, policy, scope }) => ({
-      scope,
-      key,
-      policy,
-      cost: checkUnits(byName.has(name) ? byName.get(name) : 1, 0, `cost of ${name}`),
-      name: name as Name,
-    }))
-    .filter((charge) => charge.cost > 0)
-  if (charged.length === 0)
-    throw new SluiceError("INVALID_COST", "cost is 0 for every policy: nothing to ask")
-  return charged
+  return named.map(({ name, policy, scope }) => ({
+    scope,
+    key,
+    policy,
+    cost: checkUnits(byName.has(name) ? byName.get(name) : 1, 0, `cost of ${name}`),
+    name: name as Name,
+  }))
 }
 
 function checkUnits(value: unknown, least: number, what: string): number {

@@ -11,14 +11,22 @@ export interface Part extends Place {
   readonly cost: number
 }
 
-/** `spend` takes what it grants; `peek` only looks. */
-export type Mode = "spend" | "peek"
+/**
+ * `spend` takes what it grants; `peek` only looks. `book` takes a turn, behind all that are booked: when every part
+ * grants. `charge` spends whether there is room or not, into debt. `reserve` spends, and notes it for `settle`. The
+ * count of the last three is 1.
+ */
+export type Mode = "spend" | "peek" | "book" | "charge" | "reserve"
 
 /** A question that a store answers in one atomic step: how many of `count` asks pass every part? */
 export interface Ask {
   readonly parts: readonly Part[]
   readonly count: number
   readonly mode: Mode
+  /** Microseconds: how far ahead a turn may lie, of a `book` or a `charge`. */
+  readonly maxWait?: number
+  /** Of a `reserve`: where it is noted, and for how many microseconds it can be settled. */
+  readonly note?: { readonly place: Place; readonly lasts: number }
 }
 
 export interface Answer {
@@ -30,6 +38,28 @@ export interface Answer {
   readonly at: number
   /** Who answered, if not the store itself: a layer that remembers a denial, or that holds a lease. */
   readonly source?: "cache" | "lease"
+  /** Of a `book`: the microsecond of the turn, or of the one that would have been too late; none if none is to come. */
+  readonly turn?: number
+  /** Of a turn that was booked: where the line ended with it, under each part. */
+  readonly marks?: readonly number[]
+}
+
+/** A turn that was booked. */
+export interface Turn {
+  readonly parts: readonly Part[]
+  readonly at: number
+  readonly marks: readonly number[]
+}
+
+/** What a reservation has come to. */
+export interface Settlement {
+  /** Where it was noted. */
+  readonly place: Place
+  /** What it was too much, and too little. */
+  readonly back: readonly Part[]
+  readonly more: readonly Part[]
+  /** Microseconds: how far ahead turns may lie. */
+  readonly maxWait: number
 }
 
 /** Stores that wrap a store to spare round trips. */
@@ -61,6 +91,13 @@ export interface Store {
    * only what of that debit is certain to count still.
    */
   giveBack(parts: readonly Part[], at?: number): void | Promise<void>
+  /**
+   * Gives a turn back. If it has not come yet, the line is as if it had never been booked, or the turn goes to whoever
+   * books like it next; nobody's turn moves. If it has, as much as `giveBack` would.
+   */
+  leave(turn: Turn): void | Promise<void>
+  /** Settles a reservation: gives back as of its debit, charges the rest. False if it was settled, or is forgotten. */
+  settle(settlement: Settlement): boolean | Promise<boolean>
   /** Forgets what is there, under every algorithm. */
   forget(places: readonly Place[]): void | Promise<void>
 }

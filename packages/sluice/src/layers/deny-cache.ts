@@ -87,7 +87,8 @@ function cacheOver(store: Store): Store {
 
   const ask = (asked: Ask, hasWaited: boolean): Answer | Promise<Answer> => {
     const { parts, mode } = asked
-    if (mode === "peek" || parts.length === 0) return store.ask(asked)
+    if (mode === "charge") return withGift(parts, () => store.ask(asked))
+    if (mode !== "spend" || parts.length === 0) return store.ask(asked)
     const known = denials.get(parts[0] as Part)
     const now = microseconds(clock)
     if (known === undefined || !covers(known, parts)) return askStore(asked, now, undefined)
@@ -100,8 +101,8 @@ function cacheOver(store: Store): Store {
     return known.probe.then(again, again)
   }
 
-  /** Drops what is known of the places, now and when the gift is made: until then the store denies as before. */
-  const withGift = (places: readonly Place[], give: () => void | Promise<void>) => {
+  /** Drops what is known of the places, now and when it is changed: until then the store denies as before. */
+  const withGift = <T>(places: readonly Place[], give: () => T | Promise<T>): T | Promise<T> => {
     const drop = () => {
       gifts += 1
       for (const place of places) denials.delete(place)
@@ -114,6 +115,8 @@ function cacheOver(store: Store): Store {
   return {
     ask: (asked) => ask(asked, false),
     giveBack: (parts, at) => withGift(parts, () => store.giveBack(parts, at)),
+    leave: (turn) => withGift(turn.parts, () => store.leave(turn)),
+    settle: (settlement) => withGift([settlement.place], () => store.settle(settlement)),
     forget: (places) => withGift(places, () => store.forget(places)),
     clock,
   }

@@ -1,3 +1,4 @@
+import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
 import { type Answer, type Ask, isPromise, type Leases, type Part, type Store } from "../store.js"
 import type { LeaseTerms } from "./lease-terms.js"
@@ -7,8 +8,6 @@ import { PlaceMap } from "./place-map.js"
 /** How many keys have leases; the others are asked for one by one. */
 const MOST_KEYS = 10_000
 const LONGEST_KEY = 256
-/** Milliseconds that closing waits for what is under way. */
-const LONGEST_CLOSE = 2_000
 
 /**
  * Spends from blocks that were debited from the store before: an ask of a busy key is answered here while its block
@@ -19,25 +18,16 @@ const LONGEST_CLOSE = 2_000
 export function leases(store: Store, { time, share }: LeaseTerms): Leases {
   const { clock = monotonic } = store
   const table = new PlaceMap<Lease>()
-  const underWay = new Set<Promise<unknown>>()
+  // what cannot be given back stays spent, what cannot be taken is asked for
+  const background = new Background()
   let timer: NodeJS.Timeout | undefined
   let closed = false
-
-  /** Does what no caller waits for: what cannot be given back stays spent, what cannot be taken is asked for. */
-  const inBackground = (work: () => unknown) => {
-    try {
-      const result = work()
-      if (!isPromise(result)) return
-      const done = result.catch(() => {}).finally(() => underWay.delete(done))
-      underWay.add(done)
-    } catch {}
-  }
 
   const giveBack = ({ parts, units, at }: Block, except?: ReadonlySet<string>) => {
     const left = parts
       .map((part, i) => ({ ...part, cost: units[i] as number }))
       .filter(({ scope, cost }) => cost > 0 && !except?.has(scope.id))
-    if (left.length > 0) inBackground(() => store.giveBack(left, at))
+    if (left.length > 0) background.run(() => store.giveBack(left, at))
   }
 
   /** Takes a block for asks like this one, if they are many enough and the limit is far enough. */
@@ -61,7 +51,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       lease.filling = false
       lease.rest(now)
     }
-    inBackground(() => {
+    background.run(() => {
       try {
         const answer = store.ask({ parts, count, mode: "spend" })
         return isPromise(answer) ? answer.then(receive, fail) : receive(answer)
@@ -94,7 +84,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
 
   /** Gives back what has run out or was not used since the last time, and forgets keys that are no longer asked. */
   const sweep = () => {
-    inBackground(() => {
+    background.run(() => {
       const now = clock()
       for (const lease of table.values()) {
         for (const block of lease.dropUnused(now)) giveBack(block)
@@ -109,7 +99,8 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
 
     ask(ask) {
       const { parts, count, mode } = ask
-      if (count !== 1 || parts.length === 0) return store.ask(ask)
+      const here = mode === "spend" || mode === "peek"
+      if (!here || count !== 1 || parts.length === 0) return store.ask(ask)
       const now = clock()
       const lease = leaseOf(ask, now)
       if (lease === undefined) return store.ask(ask)
@@ -125,6 +116,8 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     },
 
     giveBack: (parts, at) => store.giveBack(parts, at),
+    leave: (turn) => store.leave(turn),
+    settle: (settlement) => store.settle(settlement),
 
     forget(places) {
       const forgotten = new Set(places.map(({ scope }) => scope.id))
@@ -144,16 +137,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       closed = true
       clearTimeout(timer)
       for (const lease of table.values()) for (const block of lease.dropAll()) giveBack(block)
-      const settled = async () => {
-        while (underWay.size > 0) await Promise.all(underWay)
-      }
-      // a store that never answers does not hold up whoever closes
-      let patience: NodeJS.Timeout | undefined
-      const enough = new Promise<void>((resolve) => {
-        patience = setTimeout(resolve, LONGEST_CLOSE)
-      })
-      await Promise.race([settled(), enough])
-      clearTimeout(patience)
+      await background.settled()
     },
   }
 }

@@ -41,7 +41,7 @@ test("many asks in one call are answered as one by one", async () => {
 })
 
 /** The asks of a history, `width` at a time; a call happens at one moment. */
-function batch(history: History, width: number): { at: number; asks: Ask[] }[] {
+function batch(history: History, width: number): { at: number; asks: Omit<Ask, "note">[] }[] {
   const asks = history.filter((operation) => operation.call === "ask")
   return Array.from({ length: Math.ceil(asks.length / width) }, (_, i) => {
     const group = asks.slice(i * width, (i + 1) * width)

@@ -1,5 +1,5 @@
 import fc from "fast-check"
-import { createLimiter, type Decision, type Policy, type Store } from "sluice"
+import { createLimiter, type Decision, memoryStore, type Policy, type Store } from "sluice"
 import { manualClock } from "sluice/testing"
 import { describe, expect, test } from "vitest"
 import { distantStore } from "../support/distant-store.js"
@@ -37,6 +37,7 @@ async function recalled(one: Policy, other: Policy, history: readonly Step[]): P
   // one that forgets nothing: what has expired is there again when the clock goes back
   const states = reference()
   const ledger: Store = {
+    ...memoryStore({ clock }),
     ask: (ask) => states.ask(ask, now),
     giveBack: (parts, at) => states.giveBack(parts, now, at),
     forget: (places) => states.forget(places),

@@ -5,7 +5,7 @@ import { leases } from "../../src/layers/lease.js"
 
 /** Something asked of a store that is away. Deciding twice, or answering twice, does nothing. */
 export interface Errand {
-  readonly kind: "ask" | "giveBack" | "forget"
+  readonly kind: "ask" | "giveBack" | "leave" | "settle" | "forget"
   /** What was asked, if it was. */
   readonly ask: Ask | undefined
   /** What was given back, if it was. */
@@ -71,6 +71,8 @@ export function distantStore(
       return send("ask", { ask }, () => ledger.ask(ask) as Answer)
     },
     giveBack: (parts, at) => send("giveBack", { parts }, () => ledger.giveBack(parts, at) as undefined),
+    leave: (turn) => send("leave", { parts: turn.parts }, () => ledger.leave(turn) as undefined),
+    settle: (settlement) => send("settle", {}, () => ledger.settle(settlement) as boolean),
     forget: (places) => send("forget", {}, () => ledger.forget(places) as undefined),
   }
 }

@@ -83,6 +83,7 @@ export function leaseholders(
     return known
   }
   const audited: Store = {
+    ...ledger,
     ask(ask) {
       const answer = ledger.ask(ask) as Answer
       const [{ cost }] = ask.parts as [Part]
@@ -94,7 +95,6 @@ export function leaseholders(
       longestHeld = Math.max(longestHeld, Math.round(clock() * 1_000) - (at as number))
       return ledger.giveBack(parts, at)
     },
-    forget: (places) => ledger.forget(places),
   }
   const route = (errand: Errand) => {
     const { there, back } = delays[sent++ % delays.length] as Trip

@@ -18,6 +18,8 @@ export interface BucketTerms {
   readonly step: number
   /** How long after a grant the anchor of the steps is remembered: as long as any bucket takes to fill. */
   readonly life: number
+  /** 1: who waits goes when all before have leaked out; 0: as soon as there are tokens. */
+  readonly queue: 0 | 1
   readonly capacity: number
   readonly units: number
   /** Pieces of a microsecond that one unit takes. */
@@ -26,13 +28,13 @@ export interface BucketTerms {
 
 /** Derives the numbers of a bucket from a policy and a cost. */
 export function bucketTerms(policy: Policy, units: number): BucketTerms {
-  const { capacity, amount, every, stepwise } = flow(policy)
+  const { capacity, amount, every, stepwise, queue } = flow(policy)
   const divisor = gcd(amount, every)
   const parts = amount / divisor
   const unit = every / divisor
   const [span, spanPart] = timeOf(capacity, unit, parts)
-  // a cost beyond the capacity never fits, whatever its size
-  const [cost, costPart] = timeOf(Math.min(units, capacity + 1), unit, parts)
+  // a cost beyond the capacity never fits, whatever its size, and debt is no more than the capacity
+  const [cost, costPart] = timeOf(Math.min(units, 2 * capacity), unit, parts)
   const life = stepwise ? Math.ceil(capacity / amount) * every : 0
   return {
     parts,
@@ -43,6 +45,7 @@ export function bucketTerms(policy: Policy, units: number): BucketTerms {
     reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
     step: stepwise ? every : 0,
     life,
+    queue,
     capacity,
     units,
     unit,
@@ -52,11 +55,17 @@ export function bucketTerms(policy: Policy, units: number): BucketTerms {
 function flow(policy: Policy) {
   if (policy.algorithm === "tokenBucket") {
     const { capacity, refill, every, mode } = policy
-    return { capacity, amount: refill, every: every * 1_000, stepwise: mode === "interval" }
+    return {
+      capacity,
+      amount: refill,
+      every: every * 1_000,
+      stepwise: mode === "interval",
+      queue: 0 as const,
+    }
   }
   if (policy.algorithm === "leakyBucket") {
     const { capacity, leak, every } = policy
-    return { capacity, amount: leak, every: every * 1_000, stepwise: false }
+    return { capacity, amount: leak, every: every * 1_000, stepwise: false, queue: 1 as const }
   }
   throw new TypeError(`${policy.algorithm} is no bucket`)
 }

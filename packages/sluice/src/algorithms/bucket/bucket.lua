@@ -1,7 +1,8 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there is a part, then ">i7I7" anchor lapsesAt
 -- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
--- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1.
+-- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
+-- where it is 0.
 local bucket = { inString = true }
 algorithms.bucket = bucket
 
@@ -32,7 +33,7 @@ local function read(terms, key)
     end
   end
   -- further ahead than spending leads: the clock went back; all of it counts as spent now
-  local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
+  local jumped = full - now > reach * 1000 + max(terms.reach * 1000, GRACE)
   if jumped then
     full = now + reach * 1000
     part = 0
@@ -111,7 +112,7 @@ function bucket.step(terms, key, count, granted, spend, reply)
       end
     end
     lapsesAt = max(lapsesAt, now + (terms.life or 0))
-    keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+    keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
   elseif spend and jumped then
     keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
   end
@@ -140,11 +141,7 @@ function bucket.give(terms, key, debitedAt)
   if ahead < 0 or (ahead == 0 and part == 0) then
     ahead = 0
     part = 0
-    if lapsesAt <= now then
-      call("DEL", key)
-      strings[key] = nil
-      return
-    end
+    if lapsesAt <= now then return drop(key) end
   end
   keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end

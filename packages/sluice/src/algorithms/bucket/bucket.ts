@@ -7,7 +7,7 @@ import { rescaled, unitsIn, untilStep } from "./bucket-time.js"
 export const FULL = 0
 export const PART = 1
 export const PARTS = 2
-/** Milliseconds: as in the terms it was written under. */
+/** Milliseconds: as in the terms it was written under, and more by what was booked ahead or is owed. */
 export const REACH = 3
 /** Where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
 export const ANCHOR = 4
@@ -55,11 +55,12 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   terms: bucketTerms,
 
-  sent({ parts, span, spanPart, cost, costPart, reach, step, life }) {
+  sent({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) {
     return {
       span,
       cost,
       reach,
+      ...(queue === 1 && { queue }),
       ...(parts > 1 && { parts, spanPart, costPart }),
       ...(step > 0 && { step, life }),
     }
@@ -84,7 +85,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       }
     }
     // further ahead than spending leads: the clock went back; all of it counts as spent now
-    const jumped = full - now > reach * 1_000 + Math.max(reach * 1_000, GRACE)
+    const jumped = full - now > reach * 1_000 + Math.max(terms.reach * 1_000, GRACE)
     if (jumped) {
       full = now + reach * 1_000
       part = 0
@@ -141,7 +142,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     return k
   },
 
-  take(terms, view, granted, cells, cell) {
+  take(terms, view, granted, cells, cell, lead = 0) {
     const { parts } = terms
     const pieces = granted * terms.costPart
     const carry = Math.floor(pieces / parts)
@@ -152,7 +153,30 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.ahead += 1
     }
     const lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    return keep(terms, view, terms.reach, lapsesAt, cells, cell)
+    return keep(terms, view, terms.reach + wholeMilliseconds(lead), lapsesAt, cells, cell)
+  },
+
+  turn(terms, view) {
+    if (terms.queue === 0) return this.wait(terms, this.tell(terms, view, true))
+    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead + (view.part > 0 ? 1 : 0)
+  },
+
+  mark: (view) => view.at + view.ahead,
+
+  charge(terms, view, maxWait, cells, cell) {
+    const most = Math.max(view.ahead, 2 * terms.span + maxWait)
+    view.ahead += terms.cost
+    view.part += terms.costPart
+    if (view.part >= terms.parts) {
+      view.part -= terms.parts
+      view.ahead += 1
+    }
+    if (view.ahead >= most) {
+      view.ahead = most
+      view.part = 0
+    }
+    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + view.ahead))
+    return keep(terms, view, reach, Math.max(view.lapsesAt, view.now + terms.life), cells, cell)
   },
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice

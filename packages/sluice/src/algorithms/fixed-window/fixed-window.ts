@@ -7,6 +7,9 @@ import { GRACE, wholeMilliseconds } from "../../clock.js"
  * It may have been opened under another policy (a deploy, a policy given in a call). A grant then moves the end
  * to where the granting policy needs it: by the clock, no sooner than its own window ends; from first use, so that
  * the window is as long as its own. So each policy keeps its bound whoever else counts in the same window.
+ *
+ * While turns are booked ahead, the window is that of the last turn, and may be yet to open. Windows then follow each
+ * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
  */
 export interface FixedWindowTerms {
   readonly limit: number
@@ -19,7 +22,7 @@ export interface FixedWindowTerms {
 export const START = 0
 export const STOP = 1
 export const USED = 2
-/** Milliseconds: the longest window of the policies that granted in it. */
+/** Milliseconds: the longest window of the policies that granted in it, and more by what was booked ahead. */
 export const REACH = 3
 
 export interface FixedWindowView {
@@ -28,11 +31,13 @@ export interface FixedWindowView {
   stop: number
   used: number
   reach: number
+  /** Microseconds until it opens, if it was booked: of a clock that went back it would have no reach to. */
+  opens: number
   jumped: boolean
 }
 
 /** The one view, as in a bucket. */
-const seen: FixedWindowView = { now: 0, start: 0, stop: 0, used: 0, reach: 0, jumped: false }
+const seen: FixedWindowView = { now: 0, start: 0, stop: 0, used: 0, reach: 0, opens: 0, jumped: false }
 
 export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowView> = {
   lua: "fixedWindow",
@@ -41,19 +46,20 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   terms(policy, cost) {
     if (policy.algorithm !== "fixedWindow") throw new TypeError(`${policy.algorithm} is no fixed window`)
     const { limit, window, align } = policy
-    // a cost beyond the limit never fits, whatever its size
     return {
       limit,
       window: window * 1_000,
       aligned: align === "clock" ? 1 : 0,
-      cost: Math.min(cost, limit + 1),
+      // a cost beyond the limit never fits, whatever its size, and debt is no more than the limit
+      cost: Math.min(cost, 2 * limit),
     }
   },
 
   sent: ({ limit, window, aligned, cost }) => ({ limit, window, aligned, cost }),
 
-  read(_terms, cells, cell, now) {
+  read(terms, cells, cell, now) {
     seen.now = now
+    seen.opens = 0
     seen.jumped = false
     if (cells === undefined || (cells[cell + STOP] as number) <= now) {
       seen.start = now
@@ -68,52 +74,87 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     seen.reach = cells[cell + REACH] as number
     const reach = seen.reach * 1_000
     // further ahead than a window reaches: the clock went back; the window counts as opened now
-    if (seen.stop - now > reach + Math.max(reach, GRACE)) {
+    if (seen.stop - now > reach + Math.max(terms.window, GRACE)) {
       seen.start = now
       seen.stop = now + reach
       seen.jumped = true
     }
+    const opens = seen.start - now
+    if (opens > 0 && opens <= reach - terms.window) seen.opens = opens
     return seen
   },
 
   room(terms, view, count) {
+    if (view.opens > 0) return 0
     const room = Math.floor((terms.limit - view.used) / terms.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted, cells, cell) {
+  take(terms, view, granted, cells, cell, lead = 0) {
     const { window, aligned } = terms
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
-    view.reach = Math.max(view.reach, window / 1_000)
+    view.reach = Math.max(view.reach, wholeMilliseconds(window + lead))
     view.used += granted * terms.cost
+    return keep(view, cells, cell)
+  },
+
+  turn(terms, view) {
+    return this.wait(terms, this.tell(terms, view, true))
+  },
+
+  mark: (view) => view.stop,
+
+  charge(terms, view, maxWait, cells, cell) {
+    const { limit, window } = terms
+    // opens a window if there is none, with nothing spent
+    this.take(terms, view, 0, cells, cell)
+    const used = view.used + terms.cost
+    if (used <= limit) {
+      view.used = used
+    } else if (view.stop - view.now <= maxWait + window) {
+      view.start = view.stop
+      view.stop += window
+      view.used = Math.min(used - limit, limit)
+      view.reach = Math.max(view.reach, wholeMilliseconds(view.stop - view.now))
+    } else {
+      view.used = Math.max(view.used, limit)
+    }
     return keep(view, cells, cell)
   },
 
   // a debit of an earlier window is gone with it
   counts: (_terms, view, debitedAt) => debitedAt >= view.start,
 
-  give(terms, view, _debitedAt, cells, cell) {
-    view.used = Math.max(view.used - terms.cost, 0)
-    return view.used === 0 ? 0 : keep(view, cells, cell)
+  give({ limit, window, cost }, view, _debitedAt, cells, cell) {
+    view.used = Math.max(view.used - cost, 0)
+    if (view.used > 0) return keep(view, cells, cell)
+    if (view.opens === 0) return 0
+    // nobody is left in a window that is yet to open: back to the one before it, which was full of such costs
+    view.stop = view.start
+    view.start -= window
+    view.used = limit - (limit % cost)
+    return keep(view, cells, cell)
   },
 
   mend(_terms, view, cells, cell) {
     return view.jumped ? keep(view, cells, cell) : 0
   },
 
-  width: () => 2,
+  width: (_terms, short) => (short ? 3 : 2),
 
-  tell(_terms, view) {
-    return [view.used, view.stop - view.now]
+  tell(_terms, view, short) {
+    const left = view.stop - view.now
+    return short ? [view.used, left, view.opens] : [view.used, left]
   },
 
   explain(terms, level, allowed = false) {
     const used = level[0] as number
     const left = level[1] as number
+    const opens = level[2] ?? 0
     return {
       limit: terms.limit,
-      remaining: Math.max(terms.limit - used, 0),
+      remaining: opens > 0 ? 0 : Math.max(terms.limit - used, 0),
       retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
@@ -122,16 +163,17 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   wait({ limit, cost }, level) {
     const used = level[0] as number
     const left = level[1] as number
+    const opens = level[2] ?? 0
     if (cost > limit) return Number.POSITIVE_INFINITY
-    return used + cost > limit ? left : 0
+    return used + cost > limit ? left : opens
   },
 
   anyCost: true,
 
   before: ({ cost }, [used, left], times) => [(used as number) - times * cost, left as number],
 
-  later: (_terms, [used, left], us) =>
-    (left as number) > us ? [used as number, (left as number) - us] : [0, 0],
+  later: (_terms, [used, left, opens = 0], us) =>
+    (left as number) > us ? [used as number, (left as number) - us, Math.max(opens - us, 0)] : [0, 0, 0],
 
   holds: (_terms, [, left]) => left as number,
 }

@@ -1,18 +1,21 @@
 -- Sliding log and sliding window; log.ts beside this file is its twin and says what the names mean.
--- State: a list of entries, each ">I7I6I6" at sum till, the base at index 0.
+-- State: a list of entries, each ">I7I6I6" at sum till, then ">I5" lead if it was booked; the base at index 0.
 local log = {}
 algorithms.log = log
 
 local WRAP = 281474976710656
 local PRUNE = 32
-local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
+local function packed(at, sum, till, leads)
+  local value = pack(">I7I6I6", at, sum, till)
+  return leads and leads > 0 and value .. pack(">I5", leads) or value
+end
 local BASE = packed(0, 0, 0)
 
 -- Sets when a log that matters until expiresAt, and did until before, is dropped; see clock.lua.
 local function expire(key, expiresAt, before)
   local stretch = ceil(expiresAt / STRETCH)
   if callersNow then
-    call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+    call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
   elseif stretch ~= ceil(before / STRETCH) then
     call("PEXPIREAT", key, format("%d", stretch * 900))
   end
@@ -20,7 +23,7 @@ end
 
 local function entry(index, value)
   local at, sum, till = unpack(">I7I6I6", value)
-  return { index = index, at = at, sum = sum, till = till }
+  return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
@@ -55,18 +58,22 @@ end
 local function read(terms, key)
   local head = call("LRANGE", key, 0, 2)
   local size = #head
-  if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-  local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
+  if size == 0 then
+    return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
+  end
+  local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+  local last, sum, till = unpack(">I7I6I6", newestValue)
+  local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
   local reach = till * 1000 - last
   -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
-  if last - now > max(reach, GRACE) then
+  if last - now > max(reach, GRACE) + leads * 1000 then
     local newest = { at = last, sum = sum, till = till }
     local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
     local total = units(sum, before.sum)
     till = ceil((now + reach) / 1000)
     return {
       head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-      sum = total, till = till, jumped = true,
+      leads = 0, sum = total, till = till, jumped = true,
     }
   end
   -- most often no more than one entry has left since the last grant
@@ -79,14 +86,14 @@ local function read(terms, key)
   elseif size == 3 and unpack(">I7", head[3]) >= from then
     first, firstValue, base = 2, head[3], sumAt
   else
-    local newest = { at = last, sum = sum, till = till }
+    local newest = { at = last, sum = sum, till = till, leads = leads }
     local before, found = around(key, head, newest, function(each) return each.at end, from)
     first, base = before.index + 1, before.sum
-    firstValue = found and packed(found.at, found.sum, found.till)
+    firstValue = found and packed(found.at, found.sum, found.till, found.leads)
   end
   return {
     head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
-    sum = sum, till = till, expiresAt = till * 1000,
+    leads = leads, sum = sum, till = till, expiresAt = till * 1000,
   }
 end
 
@@ -96,7 +103,7 @@ local function prune(key, view)
   if most == 0 then return end
   local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
   local gone = 0
-  while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
+  while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
   if gone == 0 then return end
   call("LPOP", key, gone)
   view.first = view.first - gone
@@ -118,7 +125,7 @@ local function take(terms, view, granted, key)
   -- an entry of a shorter window stays as it is: its units must not be held for longer
   local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
   local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-  local value = packed(at, sum, till)
+  local value = packed(at, sum, till, ceil(lead / 1000))
   local first = view.firstValue
   if #view.head == 0 then
     call("RPUSH", key, BASE, value)
@@ -132,7 +139,12 @@ local function take(terms, view, granted, key)
   if #view.head > 0 then prune(key, view) end
   expire(key, till * 1000, view.expiresAt)
   view.total = view.total + granted * terms.cost
-  view.last, view.sum, view.till = at, sum, till
+  view.last, view.sum, view.till, view.leads = at, sum, till, ceil(lead / 1000)
+end
+
+local function room(terms, view, count)
+  if view.leads > 0 and view.last > now then return 0 end
+  return min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
 end
 
 -- The first entry with which at least this many of the units that count have been spent.
@@ -140,7 +152,9 @@ local function reaching(key, view, amount)
   local function spent(each) return units(each.sum, view.base) end
   local first = entry(view.first, view.firstValue)
   if spent(first) >= amount then return first end
-  local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+  local newest = {
+    index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till, leads = view.leads,
+  }
   return search(key, spent, amount, first, newest)
 end
 
@@ -152,7 +166,7 @@ local function giveNewest(terms, view, key)
   else
     local cut = reaching(key, view, left)
     call("LTRIM", key, 0, cut.index)
-    call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till))
+    call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till, cut.leads))
   end
   local newest = entryAt(key, -1)
   if call("LLEN", key) == 1 or newest.till * 1000 <= now then
@@ -178,16 +192,17 @@ local function giveOldest(terms, view, key)
   call("LSET", key, 0, packed(0, sum, 0))
 end
 
--- Microseconds until enough entries have left for the cost to fit.
+-- Microseconds until enough entries have left for the cost to fit, and no turn is before it.
 local function wait(terms, view, key)
+  local turns = view.leads > 0 and max(view.last - now, 0) or 0
   local excess = view.total + terms.cost - terms.limit
-  if terms.cost > terms.limit or excess <= 0 then return 0 end
-  return reaching(key, view, excess).at + terms.window - now
+  if terms.cost > terms.limit or excess <= 0 then return turns end
+  return max(reaching(key, view, excess).at + terms.window - now, turns)
 end
 
 function log.step(terms, key, count, granted, spend, reply)
   local view = read(terms, key)
-  granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+  granted = granted or room(terms, view, count)
   if not reply then return granted end
 
   if spend and view.jumped then mend(view, key) end

@@ -12,6 +12,8 @@ import { firstThat } from "./first-that.js"
  * takes the time of its newest unit; for the log itself `merge` is 1.
  *
  * The oldest entry is a base: the running total before the entries that follow.
+ *
+ * A booked turn is an entry with a time to come. Until then nobody goes before it.
  */
 export interface LogTerms {
   readonly limit: number
@@ -26,6 +28,8 @@ export interface LogState {
   readonly sum: number[]
   /** The millisecond until which a policy that granted it, or one before it, looks back at an entry. */
   readonly till: number[]
+  /** Milliseconds by which an entry was ahead of the clock when it was booked; 0 if it was not. */
+  readonly lead: number[]
   start: number
 }
 
@@ -38,8 +42,9 @@ export interface LogView {
   readonly base: number
   /** Units that count. */
   total: number
-  /** Time of the newest entry. */
+  /** Time of the newest entry, and whether it was booked. */
   last: number
+  booked: boolean
   readonly jumped: boolean
 }
 
@@ -54,8 +59,8 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
 
   terms(policy, cost) {
     const { limit, window, merge } = shape(policy)
-    // a cost beyond the limit never fits, whatever its size
-    return { limit, window, merge, cost: Math.min(cost, limit + 1) }
+    // a cost beyond the limit never fits, whatever its size, and debt is no more than the limit
+    return { limit, window, merge, cost: Math.min(cost, 2 * limit) }
   },
 
   sent: ({ limit, window, merge, cost }) => ({ limit, window, merge, cost }),
@@ -67,25 +72,27 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const sum = nth(state.sum, newest)
     const reach = nth(state.till, newest) * 1_000 - last
     // further ahead than a window reaches: the clock went back; what counted then counts as spent now
-    const jumped = last - now > Math.max(reach, GRACE)
+    const lead = nth(state.lead, newest)
+    const jumped = last - now > Math.max(reach, GRACE) + lead * 1_000
     const counts = jumped
       ? (entry: number) => nth(state.till, entry) * 1_000 > last
       : (entry: number) => nth(state.at, entry) + terms.window > now
     const first = firstThat(counts, state.start + 1, newest + 1)
     const base = nth(state.sum, first - 1)
     const total = units(sum, base)
-    if (!jumped) return { now, state, first, base, total, last, jumped }
+    if (!jumped) return { now, state, first, base, total, last, booked: lead > 0, jumped }
     const mended = empty()
-    append(mended, now, total, wholeMilliseconds(now + reach))
-    return { now, state: mended, first: 1, base: 0, total, last: now, jumped }
+    append(mended, now, total, wholeMilliseconds(now + reach), 0)
+    return { now, state: mended, first: 1, base: 0, total, last: now, booked: false, jumped }
   },
 
   room(terms, view, count) {
+    if (view.booked && view.last > view.now) return 0
     const room = Math.floor((terms.limit - view.total) / terms.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted, cells, cell) {
+  take(terms, view, granted, cells, cell, lead = 0) {
     const { state } = view
     const newest = state.at.length - 1
     // never before the newest entry, or a clock that went back would unsort the log
@@ -96,12 +103,34 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const ownWindow = nth(state.till, newest) >= wholeMilliseconds(view.last + terms.window)
     const sameSubWindow = Math.floor(view.last / terms.merge) === Math.floor(at / terms.merge)
     if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
-    append(state, at, sum, till)
-    prune(view)
+    append(state, at, sum, till, wholeMilliseconds(lead))
+    prune(view, view.now - lead)
     view.total += granted * terms.cost
     view.last = at
+    view.booked = lead > 0
     cells[cell] = state
     return till * 1_000
+  },
+
+  turn(terms, view) {
+    return this.wait(terms, this.tell(terms, view, true))
+  },
+
+  mark: (view) => view.last,
+
+  charge(terms, view, maxWait, cells, cell) {
+    const { limit, window, cost } = terms
+    const { now } = view
+    const one = { ...terms, cost: 1 }
+    const fits = this.room(one, view, cost)
+    // what fits is spent now, the rest at the turn that it would have had
+    let until = fits > 0 ? this.take(one, view, fits, cells, cell) : this.mend(terms, view, cells, cell)
+    const owed = { ...terms, cost: Math.min(cost - fits, limit) }
+    const wait = this.turn(owed, this.read(owed, cells, cell, now))
+    if (owed.cost > 0 && wait <= maxWait + window) {
+      until = this.take(owed, this.read(owed, cells, cell, now + wait), 1, cells, cell, wait)
+    }
+    return until
   },
 
   counts: (terms, view, debitedAt) => debitedAt + terms.window > view.now,
@@ -134,7 +163,9 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const reset = level[1] as number
     return {
       limit: terms.limit,
-      remaining: Math.max(terms.limit - total, 0),
+      // what would fit but has to wait is behind a turn that is booked
+      remaining:
+        total + terms.cost <= terms.limit && (level[2] ?? 0) > 0 ? 0 : Math.max(terms.limit - total, 0),
       retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
       resetAfter: wholeMilliseconds(reset),
     }
@@ -171,7 +202,7 @@ function giveNewest({ cost }: LogTerms, { state, first, base, total }: LogView):
  */
 function giveOldest({ cost }: LogTerms, view: LogView): void {
   const { state, base, total } = view
-  prune(view)
+  prune(view, view.now)
   if (view.first - 1 > state.start) return
   const newest = state.at.length - 1
   if (cost >= total) {
@@ -184,40 +215,46 @@ function giveOldest({ cost }: LogTerms, view: LogView): void {
   state.sum[state.start] = sum
 }
 
-/** Microseconds until enough entries have left for the cost to fit. */
+/** Microseconds until enough entries have left for the cost to fit, and no turn is before it. */
 function untilEnoughLeft(terms: LogTerms, view: LogView): number {
   const { limit, window, cost } = terms
+  const turns = view.booked ? Math.max(view.last - view.now, 0) : 0
   const excess = view.total + cost - limit
-  if (cost > limit || excess <= 0) return 0
+  if (cost > limit || excess <= 0) return turns
   const { at, sum } = view.state
   const leaves = firstThat((entry) => units(nth(sum, entry), view.base) >= excess, view.first, at.length - 1)
-  return nth(at, leaves) + window - view.now
+  return Math.max(nth(at, leaves) + window - view.now, turns)
 }
 
 /** Clears away entries that count neither here nor under the policy they were granted under. */
-function prune(view: LogView): void {
+function prune(view: LogView, now: number): void {
   const { state } = view
   const most = Math.min(view.first - 1, state.start + PRUNE)
-  while (state.start < most && nth(state.till, state.start + 1) * 1_000 <= view.now) state.start += 1
+  while (state.start < most && nth(state.till, state.start + 1) * 1_000 <= now) state.start += 1
   if (state.start > PRUNE && state.start * 2 > state.at.length) {
-    for (const column of [state.at, state.sum, state.till]) column.splice(0, state.start)
+    for (const column of columns(state)) column.splice(0, state.start)
     view.first -= state.start
     state.start = 0
   }
 }
 
 function empty(): LogState {
-  return { at: [0], sum: [0], till: [0], start: 0 }
+  return { at: [0], sum: [0], till: [0], lead: [0], start: 0 }
 }
 
-function append(state: LogState, at: number, sum: number, till: number): void {
+function append(state: LogState, at: number, sum: number, till: number, lead: number): void {
   state.at.push(at)
   state.sum.push(sum)
   state.till.push(till)
+  state.lead.push(lead)
 }
 
-function cutAfter({ at, sum, till }: LogState, entry: number): void {
-  for (const column of [at, sum, till]) column.length = entry + 1
+function cutAfter(state: LogState, entry: number): void {
+  for (const column of columns(state)) column.length = entry + 1
+}
+
+function columns({ at, sum, till, lead }: LogState): number[][] {
+  return [at, sum, till, lead]
 }
 
 /** Units between two running totals. */

@@ -1,10 +1,11 @@
 import type { Level } from "../../algorithm.js"
-import { type AnyAlgorithm, countingOf, countings, termsOf } from "../../algorithms/index.js"
+import { countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Place } from "../../state-key.js"
-import type { Answer, Ask, Part, Store } from "../../store.js"
+import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
 import { Shelf } from "./shelf.js"
+import { type Looked, turnsOn } from "./turns.js"
 
 export interface MemoryStoreOptions {
   /** Tells the time; the process clock if left out. */
@@ -20,17 +21,11 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store {
   ask(ask: Ask): Answer
   giveBack(parts: readonly Part[], at?: number): void
+  leave(turn: Turn): void
+  settle(settlement: Settlement): boolean
   forget(places: readonly Place[]): void
   /** How many keys it holds. */
   readonly size: number
-}
-
-/** A part of an ask as it stands. */
-interface Looked {
-  readonly algorithm: AnyAlgorithm
-  readonly terms: unknown
-  readonly slot: number | undefined
-  readonly view: unknown
 }
 
 /** Creates a store in this process, bounded by `maxKeys`. */
@@ -44,8 +39,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       `maxKeys must be an integer from 1 to 2^24, got ${shown(maxKeys)}`,
     )
   }
-  const shelf = new Shelf(maxKeys)
+  return storeOver(new Shelf(maxKeys), clock)
+}
 
+/** A store of what is on a shelf. */
+export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
   const look = ({ scope, key, policy, cost }: Part, now: number): Looked => {
     const counting = countingOf(policy)
     const { algorithm } = counting
@@ -61,11 +59,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   /** Takes what was granted, or notes the denial; the level it leaves. */
   const settle = (part: Part, looked: Looked, granted: number, { count, mode }: Ask, now: number): Level => {
     const { algorithm, terms, view } = looked
-    if (mode === "spend" && granted > 0) {
+    if (mode !== "peek" && granted > 0) {
       const slot = looked.slot ?? shelf.add(part.scope, countingOf(part.policy), part.key, now)
       const cells = shelf.cells(slot, algorithm)
       shelf.written(slot, algorithm.take(terms, view, granted, cells, shelf.cell(slot, algorithm)))
-    } else if (mode === "spend" && looked.slot !== undefined) {
+    } else if (mode !== "peek" && looked.slot !== undefined) {
       const { slot } = looked
       const mended = algorithm.mend(terms, view, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm))
       if (mended > 0) shelf.written(slot, mended)
@@ -74,13 +72,28 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return algorithm.tell(terms, view, granted < count)
   }
 
+  const giveBack = (parts: readonly Part[], at: number | undefined, now: number) => {
+    for (const part of parts) {
+      const { algorithm, terms, slot, view } = look(part, now)
+      if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
+      const cells = shelf.cells(slot, algorithm)
+      const left = algorithm.give(terms, view, at, cells, shelf.cell(slot, algorithm))
+      if (left > 0) shelf.written(slot, left)
+      else shelf.remove(slot)
+    }
+  }
+
+  const turns = turnsOn(shelf, look, giveBack)
+
   return {
     clock,
 
     ask(ask) {
-      const { parts, count } = ask
+      const { parts, count, mode } = ask
       const now = microseconds(clock)
-      if (parts.length === 1) {
+      if (mode === "book") return turns.book(ask, now)
+      if (mode === "charge") return turns.charge(ask, now)
+      if (parts.length === 1 && mode !== "reserve") {
         const part = parts[0] as Part
         const looked = look(part, now)
         const granted = looked.algorithm.room(looked.terms, looked.view, count)
@@ -93,20 +106,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       }
       // looked at again, because a view holds until the next and a slot until one is added
       const levels = parts.map((part) => settle(part, look(part, now), granted, ask, now))
+      if (mode === "reserve" && granted > 0) turns.note(ask, now)
       return { granted, levels, at: now }
     },
 
-    giveBack(parts, at) {
-      const now = microseconds(clock)
-      for (const part of parts) {
-        const { algorithm, terms, slot, view } = look(part, now)
-        if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
-        const cells = shelf.cells(slot, algorithm)
-        const left = algorithm.give(terms, view, at, cells, shelf.cell(slot, algorithm))
-        if (left > 0) shelf.written(slot, left)
-        else shelf.remove(slot)
-      }
-    },
+    giveBack: (parts, at) => giveBack(parts, at, microseconds(clock)),
+    leave: (turn) => turns.leave(turn, microseconds(clock)),
+    settle: (settlement) => turns.settle(settlement, microseconds(clock)),
 
     forget(places) {
       for (const { scope, key } of places) {

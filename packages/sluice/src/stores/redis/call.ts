@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto"
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { Policy } from "../../policy.js"
+import type { Place } from "../../state-key.js"
 import type { Answer, Mode, Part } from "../../store.js"
 import { scripts } from "./scripts.generated.js"
 
@@ -10,13 +12,23 @@ export interface Call {
   readonly args: readonly string[]
 }
 
-/** What `ask.lua` is asked: as a store is, or to give back what the parts cost, or to forget them. */
+/** What `ask.lua` is asked: as a store is, or to do what a store does. */
 export interface ScriptAsk {
   readonly parts: readonly Part[]
-  readonly mode: Mode | "give" | "forget"
-  /** How many asks, or of a give-back the moment of its debit, -1 for none. */
-  readonly count: number
+  readonly mode: Mode | "give" | "leave" | "settle" | "forget"
+  /** How many asks, or what the mode has in its place. */
+  readonly count: number | readonly number[]
+  /** The key of what an ask notes beside its parts, and any place of the limiter and key that it is noted for. */
+  readonly note?: { readonly key: string; readonly place: Place } | undefined
 }
+
+/** Any place that an ask touches: all of them share a slot. */
+export function placeOf({ parts, note }: ScriptAsk): Place {
+  return (parts[0] ?? note?.place) as Place
+}
+
+/** What needs the script that has everything. */
+const further: ReadonlySet<ScriptAsk["mode"]> = new Set(["book", "leave", "charge", "reserve", "settle"])
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
 export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly ScriptAsk[]): Call {
@@ -25,6 +37,7 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
   const plans = new Plans()
   for (const ask of asks) {
     for (const part of ask.parts) keys.push(keyOf(part))
+    if (ask.note !== undefined) keys.push(ask.note.key)
     numbers.push(plans.numberOf(ask))
   }
   const args = [now, plans.text]
@@ -36,6 +49,7 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
 class Plans {
   readonly #numbers = new Map<string, number>()
   readonly #algorithms = new Set<string>()
+  #further = false
   #last: ScriptAsk | undefined
   #lastNumber = 0
 
@@ -50,19 +64,22 @@ class Plans {
   /** The script of the one algorithm that all plans need, or the longer one that has them all. */
   get script(): Call["script"] {
     const [name, ...others] = this.#algorithms
-    return others.length === 0 ? scripts[name as "bucket" | "fixedWindow" | "log"] : scripts.ask
+    return others.length === 0 && !this.#further
+      ? scripts[name as "bucket" | "fixedWindow" | "log"]
+      : scripts.ask
   }
 
   /** The number of the plan of an ask, which becomes one of the plans if it was none. */
   numberOf(ask: ScriptAsk): number {
     // asks that follow each other are most often alike
     if (this.#last !== undefined && samePlan(ask, this.#last)) return this.#lastNumber
-    const text = `["${ask.mode}",${ask.count}${ask.parts.map(partText).join("")}]`
+    const text = `["${ask.mode}",${JSON.stringify(ask.count)}${ask.parts.map(partText).join("")}]`
     let number = this.#numbers.get(text)
     if (number === undefined) {
       number = this.#numbers.size + 1
       this.#numbers.set(text, number)
       for (const { policy } of ask.parts) this.#algorithms.add(countingOf(policy).algorithm.lua)
+      if (further.has(ask.mode)) this.#further = true
     }
     this.#last = ask
     this.#lastNumber = number
@@ -85,6 +102,12 @@ export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
   return true
 }
 
+/** A short name for policies and costs, the same for the same of them. */
+export function digestOf(parts: readonly Part[]): string {
+  const text = parts.map((part) => part.scope.tail + partText(part)).join()
+  return createHash("sha1").update(text).digest("base64url").slice(0, 16)
+}
+
 const textsForOne = new WeakMap<Policy, string>()
 
 function partText({ policy, cost }: Part): string {
@@ -98,37 +121,72 @@ function partText({ policy, cost }: Part): string {
 
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
-  const values: readonly unknown[] = Array.isArray(reply) ? reply : []
-  const at = integer(values[0])
-  let next = 1
-  const answers = asks.map(({ parts, mode, count }) => {
-    const first = values[next]
-    if (Array.isArray(first)) {
-      next += 1
-      return new Error(String(first[0]))
-    }
-    if (mode === "give" || mode === "forget") return { granted: integer(values[next++]), levels: [], at }
-    const short = integer(first) < 0
-    const levels: number[][] = new Array(parts.length)
-    for (let i = 0; i < parts.length; i += 1) {
-      const { policy, cost } = parts[i] as Part
-      const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short)
-      levels[i] = integers(values, next, width)
-      next += width
-    }
-    if (short) (levels[0] as number[])[0] = -1 - integer(first)
-    const granted = !short ? count : count > 1 ? integer(values[next++]) : 0
-    return { granted, levels, at }
-  })
-  if (next !== values.length) throw new TypeError(`expected ${next} values from Redis, got ${values.length}`)
+  const values = new Values(Array.isArray(reply) ? reply : [])
+  const at = values.integer()
+  const answers = asks.map((ask) => values.error() ?? decodeAnswer(ask, values, at))
+  values.checkEnd()
   return answers
 }
 
-function integers(values: readonly unknown[], from: number, count: number): number[] {
-  // an array that grows takes several times the memory, and there is one for every ask
-  const taken: number[] = new Array(count)
-  for (let i = 0; i < count; i += 1) taken[i] = integer(values[from + i])
-  return taken
+function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: number): Answer {
+  if (mode === "give" || mode === "forget" || mode === "leave" || mode === "settle") {
+    return { granted: values.integer(), levels: [], at }
+  }
+  const short = values.isNegative()
+  const levels: number[][] = new Array(parts.length)
+  for (let i = 0; i < parts.length; i += 1) {
+    const { policy, cost } = parts[i] as Part
+    const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short || mode === "charge")
+    levels[i] = values.integers(width)
+  }
+  if (short) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
+  if (mode === "book") {
+    const wait = values.integer()
+    if (!short) return { granted: 1, levels, at, turn: at + wait, marks: values.integers(parts.length) }
+    return wait < 0 ? { granted: 0, levels, at } : { granted: 0, levels, at, turn: at + wait }
+  }
+  if (typeof count !== "number" || mode === "charge" || mode === "reserve") {
+    return { granted: short ? 0 : 1, levels, at }
+  }
+  return { granted: !short ? count : count > 1 ? values.integer() : 0, levels, at }
+}
+
+/** The values of a reply, one after the other. */
+class Values {
+  readonly #values: readonly unknown[]
+  #next = 0
+
+  constructor(values: readonly unknown[]) {
+    this.#values = values
+  }
+
+  /** What went wrong with the ask whose answer would be next. */
+  error(): Error | undefined {
+    const value = this.#values[this.#next]
+    if (!Array.isArray(value)) return undefined
+    this.#next += 1
+    return new Error(String(value[0]))
+  }
+
+  isNegative(): boolean {
+    return integer(this.#values[this.#next]) < 0
+  }
+
+  integer(): number {
+    return integer(this.#values[this.#next++])
+  }
+
+  integers(count: number): number[] {
+    // an array that grows takes several times the memory, and there is one for every ask
+    const taken: number[] = new Array(count)
+    for (let i = 0; i < count; i += 1) taken[i] = this.integer()
+    return taken
+  }
+
+  checkEnd(): void {
+    if (this.#next === this.#values.length) return
+    throw new TypeError(`expected ${this.#next} values from Redis, got ${this.#values.length}`)
+  }
 }
 
 function integer(value: unknown): number {

@@ -1,6 +1,6 @@
 import { SluiceError } from "../../errors.js"
-import type { Answer, Part } from "../../store.js"
-import type { ScriptAsk } from "./call.js"
+import type { Answer } from "../../store.js"
+import { placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
 
@@ -76,7 +76,7 @@ export function gather(
         throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
       }
       waiting.asks += 1
-      const equal = lastOf.get((ask.parts[0] as Part).key)
+      const equal = lastOf.get(placeOf(ask).key)
       // what came in between for one of the keys keeps its turn
       if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
         equal.callers.push({ resolve, reject })
@@ -96,7 +96,8 @@ function endOfCall(queue: readonly Group[], from: number, share: number): number
   let end = from
   let keys = 0
   while (end < most) {
-    keys += (queue[end] as Group).parts.length
+    const { parts, note } = queue[end] as Group
+    keys += parts.length + (note === undefined ? 0 : 1)
     if (keys > MOST_KEYS && end > from) break
     end += 1
   }
@@ -115,7 +116,7 @@ export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answe
   const lanes = new Map<string, ReturnType<typeof gather>>()
   const waiting = { asks: 0 }
   return (ask) => {
-    const tag = tagOf(ask.parts[0] as Part)
+    const tag = tagOf(placeOf(ask))
     let lane = lanes.get(tag)
     if (lane === undefined) {
       // there are lanes enough to keep everybody busy: one call each makes for fewer, larger ones

@@ -16,19 +16,21 @@ const MOST_EQUAL = 4_096
 export class Group implements ScriptAsk {
   readonly parts: readonly Part[]
   readonly mode: ScriptAsk["mode"]
+  readonly note: ScriptAsk["note"]
   readonly callers: Caller[]
   /** When it was first sent, by `performance.now()`. */
   sentAt = 0
-  readonly #count: number
+  readonly #count: ScriptAsk["count"]
 
   constructor(ask: ScriptAsk, caller: Caller) {
     this.parts = ask.parts
     this.mode = ask.mode
+    this.note = ask.note
     this.#count = ask.count
     this.callers = [caller]
   }
 
-  get count(): number {
+  get count(): ScriptAsk["count"] {
     return this.mode === "spend" && this.#count === 1 ? this.callers.length : this.#count
   }
 

@@ -74,9 +74,9 @@ describe("a call", () => {
 
   test("tells what was denied from its sign, and how many of several passed from what follows", () => {
     const asks = [ask("a"), { ...ask("b"), count: 4 }, { ...ask("c"), count: 2 }]
-    expect(decodeAnswers(asks, [7, -4, 500, -6, 400, 3, 2, 300])).toEqual([
-      { granted: 0, levels: [[3, 500]], at: 7 },
-      { granted: 3, levels: [[5, 400]], at: 7 },
+    expect(decodeAnswers(asks, [7, -4, 500, 0, -6, 400, 0, 3, 2, 300])).toEqual([
+      { granted: 0, levels: [[3, 500, 0]], at: 7 },
+      { granted: 3, levels: [[5, 400, 0]], at: 7 },
       { granted: 2, levels: [[2, 300]], at: 7 },
     ])
   })

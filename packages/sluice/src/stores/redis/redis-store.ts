@@ -4,9 +4,9 @@ import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
-import { stateKey } from "../../state-key.js"
+import { type Place, stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
-import { encodeAsks } from "./call.js"
+import { digestOf, encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
 import { gather, gatherByTag } from "./gather.js"
@@ -53,18 +53,39 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const keyOf = (part: Part) =>
     `${begin}${tagOf(part)}}:${stateKey(part)}${ends[countingOf(part.policy).suffix]}`
 
+  const noteOf = (place: Place, name: string) => ({
+    key: `${begin}${tagOf(place)}}:${stateKey(place)}${name}`,
+    place,
+  })
+  /** Where turns are noted that were given back of asks like this. */
+  const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
+
   const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
   return {
-    clock: clock === undefined ? monotonic : () => microseconds(clock) / 1_000,
+    clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),
     layers: denyCache ? { denyCache: rememberDenials, leases } : { leases },
-    ask({ parts, count, mode }) {
+    ask({ parts, count, mode, maxWait = 0, note }) {
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
+      if (mode === "book") return send({ parts, mode, count: maxWait, note: freedOf(parts) })
+      if (mode === "charge") return send({ parts, mode, count: maxWait })
+      if (mode === "reserve" && note !== undefined) {
+        return send({ parts, mode, count: note.lasts, note: noteOf(note.place, ":rs") })
+      }
       return send({ parts, count, mode })
     },
     async giveBack(parts, at = -1) {
       if (parts.length > 0) await send({ parts, count: at, mode: "give" })
+    },
+    async leave({ parts, at, marks }) {
+      await send({ parts, mode: "leave", count: [at, ...marks], note: freedOf(parts) })
+    },
+    async settle({ place, back, more, maxWait }) {
+      const parts = [...back, ...more]
+      const count = [maxWait, ...back.map(() => 0), ...more.map(() => 1)]
+      const { granted } = await send({ parts, mode: "settle", count, note: noteOf(place, ":rs") })
+      return granted === 1
     },
     async forget(places) {
       const parts = places.flatMap(({ scope, key }) =>

@@ -1,11 +1,12 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "0d2de9225409c4655c22c3fbe341d6bcd7fb4091",
+    sha: "8c345527114880dd20be65f0f3777eb9f1d43d2f",
     source: `local algorithms = {}
+local modes = {}
 local call = redis.call
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format = string.format
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
+local format, sub = string.format, string.sub
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
@@ -17,7 +18,12 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
+local lead = 0
 local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
@@ -26,7 +32,7 @@ end
 local function set(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch == ceil(before / STRETCH) then
 call("SET", key, value, "KEEPTTL")
 else
@@ -62,7 +68,7 @@ part = 0
 end
 end
 end
-local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
+local jumped = full - now > reach * 1000 + max(terms.reach * 1000, GRACE)
 if jumped then
 full = now + reach * 1000
 part = 0
@@ -135,7 +141,7 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
 elseif spend and jumped then
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
@@ -161,19 +167,60 @@ end
 if ahead < 0 or (ahead == 0 and part == 0) then
 ahead = 0
 part = 0
-if lapsesAt <= now then
-call("DEL", key)
-strings[key] = nil
-return
-end
+if lapsesAt <= now then return drop(key) end
 end
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+end
+local function mended(terms, key)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before) end
+return at, ahead, part, reach, anchor, lapsesAt, before
+end
+function bucket.turn(terms, key)
+local at, ahead, part = mended(terms, key)
+if terms.queue then
+if room(terms, ahead, part, 1) == 0 then return huge end
+return ahead + (part > 0 and 1 or 0)
+end
+if terms.cost > terms.span or (terms.cost == terms.span and (terms.costPart or 0) > (terms.spanPart or 0)) then
+return huge
+end
+local lackingPart = part + (terms.costPart or 0) - (terms.spanPart or 0)
+local over = lackingPart > (terms.parts or 1) and 2 or lackingPart > 0 and 1 or 0
+local lacking = max(0, ahead + terms.cost - terms.span + over)
+local step = terms.step
+return lacking > 0 and step and ceil(lacking / step) * step - (now - at) or lacking
+end
+function bucket.mark(terms, key)
+local at, ahead = read(terms, key)
+return at + ahead
+end
+function bucket.charge(terms, key, maxWait, reply)
+local at, ahead, part, _, anchor, lapsesAt, before = mended(terms, key)
+local fits = room(terms, ahead, part, 1)
+local most = max(ahead, 2 * terms.span + maxWait)
+ahead = ahead + terms.cost
+part = part + (terms.costPart or 0)
+if part >= (terms.parts or 1) then
+part = part - terms.parts
+ahead = ahead + 1
+end
+if ahead >= most then
+ahead = most
+part = 0
+end
+local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
+keep(terms, key, at + ahead, part, reach, anchor, max(lapsesAt, now + (terms.life or 0)), before)
+reply[#reply + 1] = ahead
+if terms.parts or terms.step then reply[#reply + 1] = part end
+if terms.step then reply[#reply + 1] = now - at end
+return fits
 end
 end
 do
 local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
-local function read(key)
+local function read(terms, key)
 local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
 local value = get(key)
 if value then
@@ -181,41 +228,81 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 expiresAt = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local jumped = stop - now > reach * 1000 + max(reach * 1000, GRACE)
+local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
 if jumped then start, stop = now, now + reach * 1000 end
-return start, stop, used, reach, jumped, expiresAt
+local opens = start - now
+if opens < 0 or opens > reach * 1000 - terms.window then opens = 0 end
+return start, stop, used, reach, jumped, expiresAt, opens
 end
-function fixedWindow.step(terms, key, count, granted, spend, reply)
-local start, stop, used, reach, jumped, before = read(key)
-granted = granted or min(count, max(floor((terms.limit - used) / terms.cost), 0))
-if not reply then return granted end
-if spend and granted > 0 then
+local function keep(key, start, stop, used, reach, before)
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+end
+local function opened(terms, start, stop, reach)
 local window = terms.window
 if terms.aligned == 1 then
 stop = max(stop, (floor(now / window) + 1) * window)
 elseif stop - start < window then
 stop = max(stop, now + window)
 end
-reach = max(reach, window / 1000)
+return stop, max(reach, ceil((window + lead) / 1000))
+end
+function fixedWindow.step(terms, key, count, granted, spend, reply)
+local start, stop, used, reach, jumped, before, opens = read(terms, key)
+granted = granted or opens > 0 and 0 or min(count, max(floor((terms.limit - used) / terms.cost), 0))
+if not reply then return granted end
+if spend and granted > 0 then
+stop, reach = opened(terms, start, stop, reach)
 used = used + granted * terms.cost
 end
-if spend and (granted > 0 or jumped) then
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
-end
+if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before) end
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
+if granted < count then reply[#reply + 1] = opens end
 return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
-local start, stop, used, reach, _, before = read(key)
+local start, stop, used, reach, _, before, opens = read(terms, key)
 if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
-call("DEL", key)
-strings[key] = nil
-else
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+if opens == 0 then return drop(key) end
+start, stop, used = start - terms.window, start, terms.limit - terms.limit % terms.cost
 end
+keep(key, start, stop, used, reach, before)
+end
+local function mended(terms, key)
+local start, stop, used, reach, jumped, before, opens = read(terms, key)
+if jumped then keep(key, start, stop, used, reach, before) end
+return start, stop, used, reach, before, opens
+end
+function fixedWindow.turn(terms, key)
+local _, stop, used, _, _, opens = mended(terms, key)
+if terms.cost > terms.limit then return huge end
+return used + terms.cost > terms.limit and stop - now or opens
+end
+function fixedWindow.mark(terms, key)
+local _, stop = read(terms, key)
+return stop
+end
+function fixedWindow.charge(terms, key, maxWait, reply)
+local start, stop, used, reach, before, opens = mended(terms, key)
+local fits = opens == 0 and used + terms.cost <= terms.limit and 1 or 0
+stop, reach = opened(terms, start, stop, reach)
+local total = used + terms.cost
+if total <= terms.limit then
+used = total
+elseif stop - now <= maxWait + terms.window then
+start, stop, used = stop, stop + terms.window, min(total - terms.limit, terms.limit)
+reach = max(reach, ceil((stop - now) / 1000))
+opens = start - now
+else
+used = max(used, terms.limit)
+end
+keep(key, start, stop, used, reach, before)
+reply[#reply + 1] = used
+reply[#reply + 1] = stop - now
+reply[#reply + 1] = opens
+return fits
 end
 end
 do
@@ -223,19 +310,22 @@ local log = {}
 algorithms.log = log
 local WRAP = 281474976710656
 local PRUNE = 32
-local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
+local function packed(at, sum, till, leads)
+local value = pack(">I7I6I6", at, sum, till)
+return leads and leads > 0 and value .. pack(">I5", leads) or value
+end
 local BASE = packed(0, 0, 0)
 local function expire(key, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
-return { index = index, at = at, sum = sum, till = till }
+return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
@@ -262,17 +352,21 @@ end
 local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
 local size = #head
-if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
+if size == 0 then
+return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
+end
+local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+local last, sum, till = unpack(">I7I6I6", newestValue)
+local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
 local reach = till * 1000 - last
-if last - now > max(reach, GRACE) then
+if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
 till = ceil((now + reach) / 1000)
 return {
 head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-sum = total, till = till, jumped = true,
+leads = 0, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -284,14 +378,14 @@ base = sumBefore
 elseif size == 3 and unpack(">I7", head[3]) >= from then
 first, firstValue, base = 2, head[3], sumAt
 else
-local newest = { at = last, sum = sum, till = till }
+local newest = { at = last, sum = sum, till = till, leads = leads }
 local before, found = around(key, head, newest, function(each) return each.at end, from)
 first, base = before.index + 1, before.sum
-firstValue = found and packed(found.at, found.sum, found.till)
+firstValue = found and packed(found.at, found.sum, found.till, found.leads)
 end
 return {
 head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
-sum = sum, till = till, expiresAt = till * 1000,
+leads = leads, sum = sum, till = till, expiresAt = till * 1000,
 }
 end
 local function prune(key, view)
@@ -299,7 +393,7 @@ local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
-while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
+while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone
@@ -316,7 +410,7 @@ local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-local value = packed(at, sum, till)
+local value = packed(at, sum, till, ceil(lead / 1000))
 local first = view.firstValue
 if #view.head == 0 then
 call("RPUSH", key, BASE, value)
@@ -330,13 +424,19 @@ view.firstValue = first or value
 if #view.head > 0 then prune(key, view) end
 expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
-view.last, view.sum, view.till = at, sum, till
+view.last, view.sum, view.till, view.leads = at, sum, till, ceil(lead / 1000)
+end
+local function room(terms, view, count)
+if view.leads > 0 and view.last > now then return 0 end
+return min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
 local first = entry(view.first, view.firstValue)
 if spent(first) >= amount then return first end
-local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+local newest = {
+index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till, leads = view.leads,
+}
 return search(key, spent, amount, first, newest)
 end
 local function giveNewest(terms, view, key)
@@ -346,7 +446,7 @@ call("LTRIM", key, 0, view.first - 1)
 else
 local cut = reaching(key, view, left)
 call("LTRIM", key, 0, cut.index)
-call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till))
+call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till, cut.leads))
 end
 local newest = entryAt(key, -1)
 if call("LLEN", key) == 1 or newest.till * 1000 <= now then
@@ -369,13 +469,14 @@ call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
 call("LSET", key, 0, packed(0, sum, 0))
 end
 local function wait(terms, view, key)
+local turns = view.leads > 0 and max(view.last - now, 0) or 0
 local excess = view.total + terms.cost - terms.limit
-if terms.cost > terms.limit or excess <= 0 then return 0 end
-return reaching(key, view, excess).at + terms.window - now
+if terms.cost > terms.limit or excess <= 0 then return turns end
+return max(reaching(key, view, excess).at + terms.window - now, turns)
 end
 function log.step(terms, key, count, granted, spend, reply)
 local view = read(terms, key)
-granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+granted = granted or room(terms, view, count)
 if not reply then return granted end
 if spend and view.jumped then mend(view, key) end
 if spend and granted > 0 then take(terms, view, granted, key) end
@@ -391,11 +492,199 @@ if #view.head == 0 then return end
 if view.jumped then mend(view, key) end
 if debitedAt >= 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
 end
+function log.turn(terms, key)
+local view = read(terms, key)
+if view.jumped then mend(view, key) end
+return terms.cost > terms.limit and huge or wait(terms, view, key)
 end
+function log.mark(terms, key) return read(terms, key).last end
+local function at(terms, cost) return { limit = terms.limit, window = terms.window, merge = terms.merge, cost = cost } end
+function log.charge(terms, key, maxWait, reply)
+local one = at(terms, 1)
+local view = read(one, key)
+if view.jumped then mend(view, key) end
+local fits = room(one, view, terms.cost)
+if fits > 0 then take(one, view, fits, key) end
+local owed = at(terms, min(terms.cost - fits, terms.limit))
+if owed.cost > 0 then
+local later = wait(owed, read(owed, key), key)
+if later <= maxWait + terms.window then
+now, lead = now + later, later
+take(owed, read(owed, key), 1, key)
+now, lead = now - later, 0
+end
+end
+view = read(one, key)
+reply[#reply + 1] = view.total
+reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
+reply[#reply + 1] = wait(one, view, key)
+return fits == terms.cost and 1 or 0
+end
+end
+local MOST_TURNS = 1024
+local function algorithmOf(plan, part) return algorithms[plan[part * 2 + 1]], plan[part * 2 + 2] end
+local function noted(turn, marks)
+local value = pack(">I7", turn)
+for part = 1, #marks do value = value .. pack(">I7", marks[part]) end
+return value
+end
+local function turnAt(turns, index, width) return (unpack(">I7", turns, (index - 1) * width + 1)) end
+local function comingTurns(key, width)
+local turns = get(key) or ""
+local count = #turns / width
+local past = 0
+while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
+return sub(turns, past * width + 1), count > 0 and turnAt(turns, count, width) or 0
+end
+local function keepTurns(key, turns, width, before)
+if turns == "" then return drop(key) end
+set(key, turns, turnAt(turns, #turns / width, width), before)
+end
+local function book(plan, parts, used, reply)
+local maxWait, wait = plan[2], 0
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+wait = max(wait, algorithm.turn(terms, KEYS[used + part]))
+end
+local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
+local turns, before = "", 0
+if wait > 0 then turns, before = comingTurns(note, width) end
+local first = #reply + 1
+local sooner = turns ~= "" and turnAt(turns, 1, width) - now
+if sooner and sooner < wait and sooner <= maxWait then
+now = now + sooner
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, 1, false, reply)
+end
+now = now - sooner
+reply[#reply + 1] = sooner
+for part = 1, parts do reply[#reply + 1] = (unpack(">I7", turns, part * 7 + 1)) end
+keepTurns(note, sub(turns, width + 1), width, before)
+elseif wait <= maxWait then
+now, lead = now + wait, wait
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, 1, true, reply)
+end
+now, lead = now - wait, 0
+reply[#reply + 1] = wait
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+reply[#reply + 1] = algorithm.mark(terms, KEYS[used + part])
+end
+else
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, 0, false, reply)
+end
+reply[first] = -1 - reply[first]
+reply[#reply + 1] = min(sooner or huge, wait) < huge and min(sooner or huge, wait) or -1
+end
+end
+modes.book = { keys = 1, answer = book }
+local function isLast(plan, parts, used, marks)
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+if algorithm.mark(terms, KEYS[used + part]) ~= marks[part] then return false end
+end
+return true
+end
+local function give(plan, parts, used, debitedAt)
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.give(terms, KEYS[used + part], debitedAt)
+end
+end
+local function leave(plan, parts, used, reply)
+local turn, marks = plan[2][1], {}
+for part = 1, parts do marks[part] = plan[2][part + 1] end
+if turn <= now then
+give(plan, parts, used, turn)
+else
+local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
+local turns, before = comingTurns(note, width)
+if isLast(plan, parts, used, marks) then
+give(plan, parts, used, -1)
+while turns ~= "" do
+for part = 1, parts do marks[part] = unpack(">I7", turns, #turns - width + part * 7 + 1) end
+if not isLast(plan, parts, used, marks) then break end
+give(plan, parts, used, -1)
+turns = sub(turns, 1, -width - 1)
+end
+else
+local behind = #turns / width
+while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
+turns = sub(turns, 1, behind * width) .. noted(turn, marks) .. sub(turns, behind * width + 1)
+if #turns > MOST_TURNS * width then turns = sub(turns, width + 1) end
+end
+if turns ~= "" or before > 0 then keepTurns(note, turns, width, before) end
+end
+reply[#reply + 1] = 0
+end
+modes.leave = { keys = 1, answer = leave }
+local function charge(plan, parts, used, reply)
+local first = #reply + 1
+local fits = 1
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, nil, false)
+end
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+fits = min(fits, algorithm.charge(terms, KEYS[used + part], plan[2], reply))
+end
+if fits == 0 then reply[first] = -1 - reply[first] end
+end
+modes.charge = { keys = 0, answer = charge }
+local function reserve(plan, parts, used, reply)
+local first = #reply + 1
+local granted = 1
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+granted = algorithm.step(terms, KEYS[used + part], granted, nil, false)
+end
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, granted, true, reply)
+end
+if granted == 0 then
+reply[first] = -1 - reply[first]
+return
+end
+local till = now + plan[2]
+set(KEYS[used + parts + 1], pack(">I7I7", now, till), till, 0)
+end
+modes.reserve = { keys = 1, answer = reserve }
+local function settle(plan, parts, used, reply)
+local note = KEYS[used + parts + 1]
+local value = get(note)
+local debitedAt, till = 0, 0
+if value then debitedAt, till = unpack(">I7I7", value) end
+if till <= now then
+reply[#reply + 1] = 0
+return
+end
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.step(terms, KEYS[used + part], 1, nil, false)
+end
+drop(note)
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+if plan[2][part + 1] == 1 then
+algorithm.charge(terms, KEYS[used + part], plan[2][1], {})
+else
+algorithm.give(terms, KEYS[used + part], debitedAt)
+end
+end
+reply[#reply + 1] = 1
+end
+modes.settle = { keys = 1, answer = settle }
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and algorithms[plans[1][3]].inString then
+if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
 local values = call("MGET", spread(KEYS))
 for i = 1, keys do strings[KEYS[i]] = values[i] end
 end
@@ -432,12 +721,10 @@ end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do
-call("DEL", KEYS[used + part])
-strings[KEYS[used + part]] = nil
-end
+for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
+local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local told = 1
 local function answerTheRest()
 while used < keys do
@@ -448,30 +735,34 @@ if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
 forget(parts)
+elseif modes[plan[1]] then
+modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
 asks = asks + 1
-used = used + parts
+used = used + keysOf(plan)
 end
 end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
+now, lead = reply[1], 0
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
-used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
+used = used + keysOf(plans[numbers and numbers[asks] or 1])
 end
 end
 return reply`,
   },
   bucket: {
-    sha: "8df83c9902cf10980839618fca78bd0b4ec6f71d",
+    sha: "c14082a1b6e37277dede991db8eb38bc8a9a335b",
     source: `local algorithms = {}
+local modes = {}
 local call = redis.call
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format = string.format
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
+local format, sub = string.format, string.sub
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
@@ -483,7 +774,12 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
+local lead = 0
 local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
@@ -492,7 +788,7 @@ end
 local function set(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch == ceil(before / STRETCH) then
 call("SET", key, value, "KEEPTTL")
 else
@@ -528,7 +824,7 @@ part = 0
 end
 end
 end
-local jumped = full - now > reach * 1000 + max(reach * 1000, GRACE)
+local jumped = full - now > reach * 1000 + max(terms.reach * 1000, GRACE)
 if jumped then
 full = now + reach * 1000
 part = 0
@@ -601,7 +897,7 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-keep(terms, key, at + ahead, part, terms.reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
 elseif spend and jumped then
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
@@ -627,11 +923,7 @@ end
 if ahead < 0 or (ahead == 0 and part == 0) then
 ahead = 0
 part = 0
-if lapsesAt <= now then
-call("DEL", key)
-strings[key] = nil
-return
-end
+if lapsesAt <= now then return drop(key) end
 end
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
 end
@@ -639,7 +931,7 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and algorithms[plans[1][3]].inString then
+if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
 local values = call("MGET", spread(KEYS))
 for i = 1, keys do strings[KEYS[i]] = values[i] end
 end
@@ -676,12 +968,10 @@ end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do
-call("DEL", KEYS[used + part])
-strings[KEYS[used + part]] = nil
-end
+for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
+local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local told = 1
 local function answerTheRest()
 while used < keys do
@@ -692,30 +982,34 @@ if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
 forget(parts)
+elseif modes[plan[1]] then
+modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
 asks = asks + 1
-used = used + parts
+used = used + keysOf(plan)
 end
 end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
+now, lead = reply[1], 0
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
-used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
+used = used + keysOf(plans[numbers and numbers[asks] or 1])
 end
 end
 return reply`,
   },
   fixedWindow: {
-    sha: "4dd11acff5e5202e3eeee83a6dd53a8611f1a6a1",
+    sha: "755533d3ce95e839e223197d5a8ca6e6f20466b1",
     source: `local algorithms = {}
+local modes = {}
 local call = redis.call
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format = string.format
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
+local format, sub = string.format, string.sub
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
@@ -727,7 +1021,12 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
+local lead = 0
 local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
@@ -736,7 +1035,7 @@ end
 local function set(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch == ceil(before / STRETCH) then
 call("SET", key, value, "KEEPTTL")
 else
@@ -747,7 +1046,7 @@ end
 do
 local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
-local function read(key)
+local function read(terms, key)
 local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
 local value = get(key)
 if value then
@@ -755,47 +1054,53 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 expiresAt = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local jumped = stop - now > reach * 1000 + max(reach * 1000, GRACE)
+local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
 if jumped then start, stop = now, now + reach * 1000 end
-return start, stop, used, reach, jumped, expiresAt
+local opens = start - now
+if opens < 0 or opens > reach * 1000 - terms.window then opens = 0 end
+return start, stop, used, reach, jumped, expiresAt, opens
 end
-function fixedWindow.step(terms, key, count, granted, spend, reply)
-local start, stop, used, reach, jumped, before = read(key)
-granted = granted or min(count, max(floor((terms.limit - used) / terms.cost), 0))
-if not reply then return granted end
-if spend and granted > 0 then
+local function keep(key, start, stop, used, reach, before)
+set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+end
+local function opened(terms, start, stop, reach)
 local window = terms.window
 if terms.aligned == 1 then
 stop = max(stop, (floor(now / window) + 1) * window)
 elseif stop - start < window then
 stop = max(stop, now + window)
 end
-reach = max(reach, window / 1000)
+return stop, max(reach, ceil((window + lead) / 1000))
+end
+function fixedWindow.step(terms, key, count, granted, spend, reply)
+local start, stop, used, reach, jumped, before, opens = read(terms, key)
+granted = granted or opens > 0 and 0 or min(count, max(floor((terms.limit - used) / terms.cost), 0))
+if not reply then return granted end
+if spend and granted > 0 then
+stop, reach = opened(terms, start, stop, reach)
 used = used + granted * terms.cost
 end
-if spend and (granted > 0 or jumped) then
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
-end
+if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before) end
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
+if granted < count then reply[#reply + 1] = opens end
 return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
-local start, stop, used, reach, _, before = read(key)
+local start, stop, used, reach, _, before, opens = read(terms, key)
 if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
-call("DEL", key)
-strings[key] = nil
-else
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+if opens == 0 then return drop(key) end
+start, stop, used = start - terms.window, start, terms.limit - terms.limit % terms.cost
 end
+keep(key, start, stop, used, reach, before)
 end
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and algorithms[plans[1][3]].inString then
+if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
 local values = call("MGET", spread(KEYS))
 for i = 1, keys do strings[KEYS[i]] = values[i] end
 end
@@ -832,12 +1137,10 @@ end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do
-call("DEL", KEYS[used + part])
-strings[KEYS[used + part]] = nil
-end
+for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
+local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local told = 1
 local function answerTheRest()
 while used < keys do
@@ -848,30 +1151,34 @@ if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
 forget(parts)
+elseif modes[plan[1]] then
+modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
 asks = asks + 1
-used = used + parts
+used = used + keysOf(plan)
 end
 end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
+now, lead = reply[1], 0
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
-used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
+used = used + keysOf(plans[numbers and numbers[asks] or 1])
 end
 end
 return reply`,
   },
   log: {
-    sha: "7232c82fb401dff587e8f81eb695b54f04929c15",
+    sha: "7ca356c7b57c285e9d637f90db0f7e2dfeee56a4",
     source: `local algorithms = {}
+local modes = {}
 local call = redis.call
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format = string.format
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
+local format, sub = string.format, string.sub
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local GRACE = 1000000
@@ -883,7 +1190,12 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
+local lead = 0
 local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
 local function get(key)
 local value = strings[key] or call("GET", key)
 strings[key] = value
@@ -892,7 +1204,7 @@ end
 local function set(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch == ceil(before / STRETCH) then
 call("SET", key, value, "KEEPTTL")
 else
@@ -905,19 +1217,22 @@ local log = {}
 algorithms.log = log
 local WRAP = 281474976710656
 local PRUNE = 32
-local function packed(at, sum, till) return pack(">I7I6I6", at, sum, till) end
+local function packed(at, sum, till, leads)
+local value = pack(">I7I6I6", at, sum, till)
+return leads and leads > 0 and value .. pack(">I5", leads) or value
+end
 local BASE = packed(0, 0, 0)
 local function expire(key, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
-return { index = index, at = at, sum = sum, till = till }
+return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
@@ -944,17 +1259,21 @@ end
 local function read(terms, key)
 local head = call("LRANGE", key, 0, 2)
 local size = #head
-if size == 0 then return { head = head, first = 1, base = 0, total = 0, last = 0, sum = 0, till = 0, expiresAt = 0 } end
-local last, sum, till = unpack(">I7I6I6", size < 3 and head[size] or call("LINDEX", key, -1))
+if size == 0 then
+return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
+end
+local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+local last, sum, till = unpack(">I7I6I6", newestValue)
+local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
 local reach = till * 1000 - last
-if last - now > max(reach, GRACE) then
+if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
 till = ceil((now + reach) / 1000)
 return {
 head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-sum = total, till = till, jumped = true,
+leads = 0, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -966,14 +1285,14 @@ base = sumBefore
 elseif size == 3 and unpack(">I7", head[3]) >= from then
 first, firstValue, base = 2, head[3], sumAt
 else
-local newest = { at = last, sum = sum, till = till }
+local newest = { at = last, sum = sum, till = till, leads = leads }
 local before, found = around(key, head, newest, function(each) return each.at end, from)
 first, base = before.index + 1, before.sum
-firstValue = found and packed(found.at, found.sum, found.till)
+firstValue = found and packed(found.at, found.sum, found.till, found.leads)
 end
 return {
 head = head, first = first, firstValue = firstValue, base = base, total = units(sum, base), last = last,
-sum = sum, till = till, expiresAt = till * 1000,
+leads = leads, sum = sum, till = till, expiresAt = till * 1000,
 }
 end
 local function prune(key, view)
@@ -981,7 +1300,7 @@ local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
 local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
 local gone = 0
-while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now do gone = gone + 1 end
+while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone
@@ -998,7 +1317,7 @@ local sum = (view.sum + granted * terms.cost) % WRAP
 local till = max(ceil((at + terms.window) / 1000), view.till)
 local ownWindow = view.till >= ceil((view.last + terms.window) / 1000)
 local sameSubWindow = floor(view.last / terms.merge) == floor(at / terms.merge)
-local value = packed(at, sum, till)
+local value = packed(at, sum, till, ceil(lead / 1000))
 local first = view.firstValue
 if #view.head == 0 then
 call("RPUSH", key, BASE, value)
@@ -1012,13 +1331,19 @@ view.firstValue = first or value
 if #view.head > 0 then prune(key, view) end
 expire(key, till * 1000, view.expiresAt)
 view.total = view.total + granted * terms.cost
-view.last, view.sum, view.till = at, sum, till
+view.last, view.sum, view.till, view.leads = at, sum, till, ceil(lead / 1000)
+end
+local function room(terms, view, count)
+if view.leads > 0 and view.last > now then return 0 end
+return min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
 end
 local function reaching(key, view, amount)
 local function spent(each) return units(each.sum, view.base) end
 local first = entry(view.first, view.firstValue)
 if spent(first) >= amount then return first end
-local newest = { index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till }
+local newest = {
+index = call("LLEN", key) - 1, at = view.last, sum = view.sum, till = view.till, leads = view.leads,
+}
 return search(key, spent, amount, first, newest)
 end
 local function giveNewest(terms, view, key)
@@ -1028,7 +1353,7 @@ call("LTRIM", key, 0, view.first - 1)
 else
 local cut = reaching(key, view, left)
 call("LTRIM", key, 0, cut.index)
-call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till))
+call("LSET", key, -1, packed(cut.at, (view.base + left) % WRAP, cut.till, cut.leads))
 end
 local newest = entryAt(key, -1)
 if call("LLEN", key) == 1 or newest.till * 1000 <= now then
@@ -1051,13 +1376,14 @@ call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
 call("LSET", key, 0, packed(0, sum, 0))
 end
 local function wait(terms, view, key)
+local turns = view.leads > 0 and max(view.last - now, 0) or 0
 local excess = view.total + terms.cost - terms.limit
-if terms.cost > terms.limit or excess <= 0 then return 0 end
-return reaching(key, view, excess).at + terms.window - now
+if terms.cost > terms.limit or excess <= 0 then return turns end
+return max(reaching(key, view, excess).at + terms.window - now, turns)
 end
 function log.step(terms, key, count, granted, spend, reply)
 local view = read(terms, key)
-granted = granted or min(count, max(floor((terms.limit - view.total) / terms.cost), 0))
+granted = granted or room(terms, view, count)
 if not reply then return granted end
 if spend and view.jumped then mend(view, key) end
 if spend and granted > 0 then take(terms, view, granted, key) end
@@ -1077,7 +1403,7 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and algorithms[plans[1][3]].inString then
+if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
 local values = call("MGET", spread(KEYS))
 for i = 1, keys do strings[KEYS[i]] = values[i] end
 end
@@ -1114,12 +1440,10 @@ end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do
-call("DEL", KEYS[used + part])
-strings[KEYS[used + part]] = nil
-end
+for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
+local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local told = 1
 local function answerTheRest()
 while used < keys do
@@ -1130,20 +1454,23 @@ if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
 forget(parts)
+elseif modes[plan[1]] then
+modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
 asks = asks + 1
-used = used + parts
+used = used + keysOf(plan)
 end
 end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
+now, lead = reply[1], 0
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
-used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
+used = used + keysOf(plans[numbers and numbers[asks] or 1])
 end
 end
 return reply`,

@@ -1,9 +1,9 @@
 -- Answers asks one after the other: evaluates every part of an ask, then commits all of them or none.
--- KEYS     for each ask, one key per part of its plan, in order
+-- KEYS     for each ask, one key per part of its plan, in order, and one more for some modes
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
---          terms for each part; the mode is spend, peek, give or forget; a give has the moment of the debit in place
---          of the count, -1 for none
+--          terms for each part; the mode is spend, peek, give, forget or one of those in modes.lua; a give has the
+--          moment of the debit in place of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, if there are several plans
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
@@ -11,7 +11,7 @@
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and algorithms[plans[1][3]].inString then
+if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
   -- what is no string is left for get to complain of
   local values = call("MGET", spread(KEYS))
   for i = 1, keys do strings[KEYS[i]] = values[i] end
@@ -55,12 +55,12 @@ local function giveBack(plan, parts)
 end
 
 local function forget(parts)
-  for part = 1, parts do
-    call("DEL", KEYS[used + part])
-    strings[KEYS[used + part]] = nil
-  end
+  for part = 1, parts do drop(KEYS[used + part]) end
   reply[#reply + 1] = 0
 end
+
+-- How many keys an ask by a plan has.
+local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 
 -- Where the reply to the ask at hand begins.
 local told = 1
@@ -73,21 +73,24 @@ local function answerTheRest()
       giveBack(plan, parts)
     elseif plan[1] == "forget" then
       forget(parts)
+    elseif modes[plan[1]] then
+      modes[plan[1]].answer(plan, parts, used, reply)
     else
       spendOrPeek(plan, parts)
     end
     asks = asks + 1
-    used = used + parts
+    used = used + keysOf(plan)
   end
 end
 
 while used < keys do
   local done, wrong = pcall(answerTheRest)
   if not done then
+    now, lead = reply[1], 0
     for extra = #reply, told + 1, -1 do reply[extra] = nil end
     reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
     asks = asks + 1
-    used = used + #plans[numbers and numbers[asks] or 1] / 2 - 1
+    used = used + keysOf(plans[numbers and numbers[asks] or 1])
   end
 end
 return reply

@@ -1,9 +1,11 @@
 -- What every script shares: the time, read once, and strings, read once per key and dropped when they stop mattering.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
+-- What algorithms and modes there are in this script, by name.
 local algorithms = {}
+local modes = {}
 local call = redis.call
-local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format = string.format
+local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
+local format, sub = string.format, string.sub
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 -- Clocks that differ by less are never taken for one that jumped.
@@ -19,9 +21,16 @@ if not now then
   local time = call("TIME")
   now = time[1] * 1000000 + time[2]
 end
+-- While a turn is booked, now is the time of the turn, and lead is how far that is ahead of the clock.
+local lead = 0
 
 -- Strings by key, as they stand in this call; false is a key that may hold something else.
 local strings = {}
+
+local function drop(key)
+  call("DEL", key)
+  strings[key] = nil
+end
 
 local function get(key)
   local value = strings[key] or call("GET", key)
@@ -34,7 +43,7 @@ end
 local function set(key, value, expiresAt, before)
   local stretch = ceil(expiresAt / STRETCH)
   if callersNow then
-    call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - now) / 1000), 0) + CALLERS_SLACK))
+    call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
   elseif stretch == ceil(before / STRETCH) then
     call("SET", key, value, "KEEPTTL")
   else

@@ -1,0 +1,34 @@
+-- Turns and debt of a log; log.ts is the twin of this too.
+
+function log.turn(terms, key)
+  local view = read(terms, key)
+  if view.jumped then mend(view, key) end
+  return terms.cost > terms.limit and huge or wait(terms, view, key)
+end
+
+function log.mark(terms, key) return read(terms, key).last end
+
+local function at(terms, cost) return { limit = terms.limit, window = terms.window, merge = terms.merge, cost = cost } end
+
+function log.charge(terms, key, maxWait, reply)
+  local one = at(terms, 1)
+  local view = read(one, key)
+  if view.jumped then mend(view, key) end
+  -- what fits is spent now, the rest at the turn that it would have had
+  local fits = room(one, view, terms.cost)
+  if fits > 0 then take(one, view, fits, key) end
+  local owed = at(terms, min(terms.cost - fits, terms.limit))
+  if owed.cost > 0 then
+    local later = wait(owed, read(owed, key), key)
+    if later <= maxWait + terms.window then
+      now, lead = now + later, later
+      take(owed, read(owed, key), 1, key)
+      now, lead = now - later, 0
+    end
+  end
+  view = read(one, key)
+  reply[#reply + 1] = view.total
+  reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
+  reply[#reply + 1] = wait(one, view, key)
+  return fits == terms.cost and 1 or 0
+end

@@ -1,0 +1,89 @@
+import type { Answer } from "../store.js"
+
+/** Somebody who waits for a turn. */
+export interface Waiter {
+  /** Has the turn, or is told that there is none. */
+  resolve(answer: Answer): void
+  reject(reason: unknown): void
+}
+
+/** A turn that was booked, and when it comes by the timers of this process. */
+export interface Due {
+  readonly due: number
+  readonly answer: Answer
+}
+
+/**
+ * Those in this process who wait for the same: turns and waiters, each in order. The first in line has the first
+ * turn, whoever booked it; when somebody goes, all behind move up and the last turn is left over.
+ */
+export class Line {
+  readonly name: string
+  /** In the order of asking. */
+  readonly #waiters = new Set<Waiter>()
+  /** Soonest first. */
+  readonly #turns: Due[] = []
+  /** How many have asked and have no answer yet. */
+  pending = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get turns(): readonly Due[] {
+    return this.#turns
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiters.size === 0 && this.pending === 0
+  }
+
+  join(waiter: Waiter): void {
+    this.#waiters.add(waiter)
+  }
+
+  /** Takes a waiter out of the line; false if it is not in it any more. */
+  remove(waiter: Waiter): boolean {
+    return this.#waiters.delete(waiter)
+  }
+
+  add(turn: Due): void {
+    const turns = this.#turns
+    let at = turns.length
+    // seldom anywhere but at the end
+    while (at > 0 && (turns[at - 1] as Due).due > turn.due) at -= 1
+    turns.splice(at, 0, turn)
+  }
+
+  /** Gives the first in line its turn, if it has come. */
+  serve(now: number): boolean {
+    const [turn] = this.#turns
+    const [waiter] = this.#waiters
+    if (turn === undefined || waiter === undefined || turn.due > now) return false
+    this.#turns.shift()
+    this.#waiters.delete(waiter)
+    waiter.resolve(turn.answer)
+    return true
+  }
+
+  /** Takes away the last turn, if there is none in the line for it. */
+  leftOver(): Due | undefined {
+    return this.#turns.length > this.#waiters.size ? this.#turns.pop() : undefined
+  }
+
+  /** Takes out who asked, or if that one has gone with the turn of another, the last in line. */
+  removeFor(waiter: Waiter): Waiter | undefined {
+    if (this.#waiters.delete(waiter)) return waiter
+    if (this.#turns.length >= this.#waiters.size) return undefined
+    const last = [...this.#waiters].at(-1)
+    if (last !== undefined) this.#waiters.delete(last)
+    return last
+  }
+
+  /** Takes everybody out. */
+  clear(): Waiter[] {
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    return waiters
+  }
+}

@@ -1,0 +1,193 @@
+import { Background } from "../background.js"
+import { type Clock, timersOf } from "../clock.js"
+import { type Answer, isPromise, type Part, type Store } from "../store.js"
+import { Agenda } from "./agenda.js"
+import { type Due, Line, type Waiter } from "./line.js"
+
+/** How many turns that were given up may lie about in the agenda before it is put in order. */
+const MOST_STALE = 1_024
+
+/** Those in this process who wait for a turn. */
+export interface Waiting {
+  /** How many they are. */
+  readonly size: number
+  /** Resolves when the turn has come, or at once if there is none within `maxWait` microseconds. */
+  join(parts: readonly Part[], maxWait: number, signal: AbortSignal | undefined): Promise<Answer>
+  /** Ends every wait with a reason, and gives the turns back. */
+  close(reason: unknown): Promise<void>
+}
+
+/**
+ * Books turns on a store and wakes who has one. There is one timer for all of them, set to the next turn; a signal
+ * has one listener, however many wait by it.
+ */
+export function waiting(store: Store, clock: Clock | undefined): Waiting {
+  const timers = timersOf(clock)
+  const lines = new Map<string, Line>()
+  const agenda = new Agenda<Line>()
+  const aborts = new Map<AbortSignal, { readonly waiters: Set<() => void>; readonly listener: () => void }>()
+  const background = new Background()
+  let size = 0
+  let turns = 0
+  let cancel = () => {}
+  let setFor = Number.POSITIVE_INFINITY
+
+  const wake = () => {
+    const now = timers.now()
+    while (agenda.next <= now) {
+      const line = agenda.shift() as Line
+      if (line.serve(now)) turns -= 1
+      tidy(line)
+    }
+    setTimer()
+  }
+
+  const onTimer = () => {
+    setFor = Number.POSITIVE_INFINITY
+    wake()
+  }
+
+  const setTimer = () => {
+    if (turns === 0) agenda.clear()
+    const { next } = agenda
+    // one that is set for a turn that was given up wakes nobody, and is set anew
+    if (next >= setFor && next < Number.POSITIVE_INFINITY) return
+    cancel()
+    setFor = next
+    cancel = next < Number.POSITIVE_INFINITY ? timers.after(next - timers.now(), onTimer) : () => {}
+  }
+
+  /** Gives back turns that nobody is in line for, and forgets a line that nobody is in. */
+  const tidy = (line: Line) => {
+    for (let over = line.leftOver(); over !== undefined; over = line.leftOver()) giveBack(over)
+    if (line.isEmpty) lines.delete(line.name)
+    if (agenda.size > 2 * turns + MOST_STALE) {
+      agenda.clear()
+      for (const each of lines.values()) for (const { due } of each.turns) agenda.add(due, each)
+    }
+  }
+
+  const giveBack = ({ answer }: Due) => {
+    turns -= 1
+    const { turn, marks, parts } = answer as Booked
+    // one that cannot be given back passes unused
+    background.run(() => store.leave({ parts, at: turn, marks }))
+  }
+
+  /** Calls back if the signal is aborted; the way to stop listening. */
+  const onAbort = (signal: AbortSignal, run: () => void): (() => void) => {
+    let known = aborts.get(signal)
+    if (known === undefined) {
+      const waiters = new Set<() => void>()
+      const listener = () => {
+        for (const each of [...waiters]) each()
+      }
+      known = { waiters, listener }
+      aborts.set(signal, known)
+      signal.addEventListener("abort", listener, { once: true })
+    }
+    const { waiters, listener } = known
+    waiters.add(run)
+    return () => {
+      waiters.delete(run)
+      if (waiters.size > 0) return
+      aborts.delete(signal)
+      signal.removeEventListener("abort", listener)
+    }
+  }
+
+  const receive = (line: Line, waiter: Waiter, answer: Answer, parts: readonly Part[]) => {
+    line.pending -= 1
+    if (answer.granted === 0) {
+      line.removeFor(waiter)?.resolve(answer)
+    } else {
+      turns += 1
+      const { turn = answer.at } = answer
+      // counted from now, not from when it was decided: nobody is woken before the turn
+      const due = timers.now() + (turn - answer.at) / 1_000
+      line.add({ due, answer: { ...answer, parts } as Booked })
+      agenda.add(due, line)
+      if (turn === answer.at) wake()
+    }
+    tidy(line)
+    setTimer()
+  }
+
+  const fail = (line: Line, waiter: Waiter, error: unknown) => {
+    line.pending -= 1
+    line.removeFor(waiter)?.reject(error)
+    tidy(line)
+    setTimer()
+  }
+
+  return {
+    get size() {
+      return size
+    },
+
+    join(parts, maxWait, signal) {
+      return new Promise((resolve, reject) => {
+        const name = nameOf(parts, maxWait)
+        const line = lines.get(name) ?? new Line(name)
+        lines.set(name, line)
+        let stopListening = () => {}
+        const leave = () => {
+          size -= 1
+          stopListening()
+        }
+        const waiter: Waiter = {
+          resolve(answer) {
+            leave()
+            resolve(answer)
+          },
+          reject(reason) {
+            leave()
+            reject(reason)
+          },
+        }
+        if (signal !== undefined) {
+          stopListening = onAbort(signal, () => {
+            if (line.remove(waiter)) waiter.reject(signal.reason)
+            tidy(line)
+            setTimer()
+          })
+        }
+        size += 1
+        line.join(waiter)
+        line.pending += 1
+        background.run(() => {
+          try {
+            const answer = store.ask({ parts, count: 1, mode: "book", maxWait })
+            if (!isPromise(answer)) return receive(line, waiter, answer, parts)
+            return answer.then(
+              (told) => receive(line, waiter, told, parts),
+              (error: unknown) => fail(line, waiter, error),
+            )
+          } catch (error) {
+            return fail(line, waiter, error)
+          }
+        })
+      })
+    },
+
+    async close(reason) {
+      for (const line of [...lines.values()]) {
+        for (const waiter of line.clear()) waiter.reject(reason)
+        tidy(line)
+      }
+      setTimer()
+      await background.settled()
+    },
+  }
+}
+
+/** An answer that is a turn, with what it is a turn of. */
+type Booked = Required<Pick<Answer, "turn" | "marks">> & Answer & { readonly parts: readonly Part[] }
+
+/** The same for those who wait for the same. */
+function nameOf(parts: readonly Part[], maxWait: number): string {
+  return JSON.stringify([
+    maxWait,
+    ...parts.map(({ scope, key, policy, cost }) => [scope.id, key, policy, cost]),
+  ])
+}
