@@ -74,6 +74,7 @@ describe("an ask", () => {
     await expect(limiter.tryAcquire(1, "soon" as never)).rejects.toEqual(error)
     await expect(limiter.tryAcquire(1, { wait: 5 } as never)).rejects.toEqual(error)
     await expect(limiter.acquire(1, { timeout: 5 } as never)).rejects.toEqual(error)
+    await expect(limiter.acquire(1, { signal: 5 } as never)).rejects.toEqual(error)
     await expect(limiter.setRate("OVERALL", 1, 1, 0, { keepState: 1 } as never)).rejects.toEqual(error)
   })
 })

@@ -65,6 +65,7 @@ export interface RedissonRateLimiter extends AsyncDisposable {
 }
 
 const MOST_PERMITS = 2 ** 32 - 1
+const MOST_WAITERS = 10_000
 
 /** Opens the limiter that Java services call `redisson.getRateLimiter(name)`. */
 export function redissonRateLimiter(
@@ -93,13 +94,25 @@ export function redissonRateLimiter(
   }
   const waiters = new Waiters(desk)
 
-  const wait = async (permits: number, timeout: number, signal: AbortSignal | undefined) => {
-    if (closed !== undefined) throw closed
-    const ask = permitAsk(permits)
-    if (timeout > 0) return waiters.wait(ask, timeout, signal)
-    signal?.throwIfAborted()
+  const askNow = async (ask: PermitAsk) => {
     const grants = await desk.ask([ask])
     return grants.granted === 1 ? passed(grants, grants.free) : denied(grants, grants.wait)
+  }
+  const wait = async (permits: number, timeout: number, signal: AbortSignal | undefined) => {
+    if (closed !== undefined) throw closed
+    checkSignal(signal)
+    const ask = permitAsk(permits)
+    const full = waiters.size >= MOST_WAITERS
+    if (full && timeout === Number.POSITIVE_INFINITY) {
+      throw new SluiceError("QUEUE_FULL", `${MOST_WAITERS} wait for limiter ${shown(name)} already`)
+    }
+    if (full || timeout === 0) return askNow(ask)
+    if (waiters.exceeds(permits)) {
+      // it most likely throws, and whoever asks for too much need not stand in the row for that
+      const decision = await askNow(ask)
+      if (decision.allowed) return decision
+    }
+    return waiters.wait(ask, timeout, signal)
   }
   const close = async () => {
     closed ??= new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
@@ -185,4 +198,13 @@ function permitAsk(permits: number): PermitAsk {
     )
   }
   return { permits, random: randomBytes(16).toString("hex") }
+}
+
+/** Refuses what is no signal, and throws the reason of one that is aborted. */
+function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined) return
+  if (typeof signal?.addEventListener !== "function") {
+    throw new SluiceError("INVALID_OPTION", `signal must be an AbortSignal, got ${shown(signal)}`)
+  }
+  signal.throwIfAborted()
 }

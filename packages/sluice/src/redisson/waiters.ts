@@ -20,7 +20,6 @@ interface Waiter extends PermitAsk {
 
 /** How many waiters one call asks for at the most. */
 const MOST_ASKS = 64
-const MOST_WAITING = 100_000
 /** Milliseconds by which processes that were told the same moment are kept apart, at the most. */
 const JITTER = 5
 const LONGEST_TIMER = 2 ** 31 - 1
@@ -35,6 +34,8 @@ export class Waiters {
   /** The permits that all of them want. */
   #wanted = 0
   #asking = false
+  /** Whether the answer that is under way may be about what no longer is. */
+  #outdated = false
   #timer: NodeJS.Timeout | undefined
   /** When the first can pass at the earliest, if it was denied; and what it was told. */
   #readyAt = 0
@@ -44,13 +45,13 @@ export class Waiters {
     this.#desk = desk
   }
 
+  get size(): number {
+    return this.#row.length
+  }
+
   /** Waits for a turn, but not for one that can only come after `timeout` milliseconds. */
   wait(ask: PermitAsk, timeout: number, signal: AbortSignal | undefined): Promise<PermitDecision> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
-      if (this.#row.length >= MOST_WAITING) {
-        throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} callers wait for permits already`)
-      }
       const deadline = performance.now() + timeout
       const turn = this.#earliest(this.#wanted + ask.permits)
       if (deadline < turn) {
@@ -85,6 +86,7 @@ export class Waiters {
 
   /** Has the first ask again at once, because what it was told may no longer be so. */
   wake(): void {
+    this.#outdated = this.#asking
     this.#readyAt = 0
     this.#next()
   }
@@ -116,6 +118,7 @@ export class Waiters {
 
   async #ask(batch: readonly Waiter[]): Promise<void> {
     this.#asking = true
+    this.#outdated = false
     this.#readyAt = 0
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -129,13 +132,18 @@ export class Waiters {
         left -= waiter.permits
         if (!waiter.gone) waiter.resolve(passed(grants, left))
       }
-      if (batch[grants.granted]?.gone === false) this.#note(grants)
+      if (batch[grants.granted]?.gone === false && !this.#outdated) this.#note(grants)
     } catch (error) {
       for (const waiter of this.#struckBy(error, batch)) if (!waiter.gone) waiter.reject(error)
     }
     this.#row = this.#row.filter(({ gone }) => !gone)
     this.#asking = false
     this.#next()
+  }
+
+  /** Whether so many permits are more than the rate was when one was last told of it. */
+  exceeds(permits: number): boolean {
+    return this.#told !== undefined && permits > this.#told.rate
   }
 
   /** Keeps what the first was told, and refuses those who cannot have their turn in time. */

@@ -119,7 +119,7 @@ describe("setting a rate", () => {
 
   test("starts afresh where that is wanted, or the type is another", async () => {
     const clock = rig.clock()
-    const { ours, keys } = await rig.limiter(5, 1_000, { clock })
+    const { name, ours, keys } = await rig.limiter(5, 1_000, { clock })
     await ours.tryAcquire(5)
     await ours.setRate("OVERALL", 5, 1_000, 0, { keepState: false })
     expect(await ours.availablePermits()).toBe(5)
@@ -127,6 +127,9 @@ describe("setting a rate", () => {
     await ours.setRate("PER_CLIENT", 5, 1_000)
     expect(await rig.client.exists(keys.value, keys.permits)).toBe(0)
     expect(await ours.tryAcquire(5)).toMatchObject({ allowed: true })
+    await rig.client.hset(name, "type", "0") // somebody else changes it, and leaves our entries
+    await ours.setRate("PER_CLIENT", 5, 1_000)
+    expect(await ours.availablePermits()).toBe(5)
   })
 })
 
@@ -141,10 +144,14 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
 
   test("opik #335: goes by a configuration of its own if it has one, and sets it with the first permits", async () => {
     const config = { type: "OVERALL", rate: 4, interval: "10s", keepAliveTime: "20s" } as const
-    const { name, ours } = await rig.limiter(0, 0, { config })
+    const { name, ours, keys } = await rig.limiter(0, 0, { config })
     expect(await ours.availablePermits()).toBe(4)
     expect(await rig.client.exists(name)).toBe(0)
     await expect(ours.tryAcquire(5)).rejects.toMatchObject({ code: "INVALID_COST" })
+    await rig.client.zadd(keys.permits, Date.now() + 60_000, "from before")
+    await ours.tryAcquire(4)
+    expect(await rig.client.exists(name)).toBe(0)
+    await rig.client.del(keys.permits)
     expect(await ours.tryAcquire(3)).toMatchObject({ allowed: true, remaining: 1 })
     expect(await rig.client.hgetall(name)).toEqual({
       rate: "4",
@@ -170,6 +177,10 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
     await expect(ours.acquire(6)).rejects.toMatchObject(tooMany)
     await ours.tryAcquire(5)
     const waiting = expect(ours.acquire(5)).rejects.toMatchObject(tooMany)
+    await ours.availablePermits() // the one who waits has been told of the rate
+    // at once, and not when its turn has come
+    await expect(ours.acquire(6)).rejects.toMatchObject(tooMany)
+    await expect(ours.tryAcquire(6, "1s")).rejects.toMatchObject(tooMany)
     await ours.setRate("OVERALL", 4, "1m")
     await waiting
   })

@@ -116,6 +116,20 @@ describe("a thousand who wait", () => {
   })
 })
 
+describe("more than ten thousand who wait", () => {
+  test("are not let into the row, and a timeout is not waited for", async () => {
+    const { watched, calls } = await spent(5, 60_000)
+    const waits = Array.from({ length: 10_000 }, () => watched.acquire())
+    const ends = Promise.allSettled(waits)
+    await expect(watched.acquire()).rejects.toMatchObject({ code: "QUEUE_FULL" })
+    const before = calls.length
+    expect(await watched.tryAcquire(1, "5m")).toMatchObject({ allowed: false, remaining: 0 })
+    expect(calls.length).toBe(before + 1)
+    await watched.close()
+    expect((await ends).every(({ status }) => status === "rejected")).toBe(true)
+  })
+})
+
 describe("an abort", () => {
   test("ends a wait with its reason, and the next in the row asks", async () => {
     const { watched, ours } = await spent(5, 60_000)
@@ -184,13 +198,36 @@ describe("close", () => {
   })
 
   test("gives back what is granted to those whom it sends away", async () => {
-    const { ours, name } = await rig.limiter(5, 60_000)
+    const { ours, name, keys } = await rig.limiter(5, 60_000)
     await using other = redissonRateLimiter(ioredis(rig.client), name)
     const waiting = expect(ours.acquire(5)).rejects.toMatchObject({ code: "CLOSED" })
     await ours.close() // the call has left
     await waiting
     await vi.waitFor(async () => expect(await other.availablePermits()).toBe(5))
+    expect(await rig.client.get(keys.value)).toBe("5")
   })
+})
+
+test("an answer that was under way when the rate was set anew is not waited for", async () => {
+  const { name, ours } = await spent(5, 60_000)
+  const through = ioredis(rig.client)
+  let hold: Promise<unknown> = Promise.resolve()
+  const slow = redissonRateLimiter(
+    { ...through, runByHash: (...call) => through.runByHash(...call).finally(() => hold) },
+    name,
+  )
+  let letGo = () => {}
+  hold = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const waiting = slow.acquire(2)
+  await ours.availablePermits()
+  await ours.setRate("OVERALL", 7, "1m")
+  hold = Promise.resolve()
+  await slow.setRate("OVERALL", 7, "1m") // done while the first answer is still under way
+  letGo()
+  expect(await waiting).toMatchObject({ allowed: true, remaining: 0 })
+  await slow.close()
 })
 
 test("those who wait ask again at once when the rate is set anew, or the limiter is deleted", async () => {
