@@ -138,6 +138,30 @@ describe("a call that fails", () => {
     }
   })
 
+  test.each([
+    ["STORE_UNKNOWN", "Connection is closed.", 1],
+    ["STORE_REFUSED", "NOPERM not you", 100],
+  ])(
+    "with %s fails whom it may have spent permits for, or all who wait: %s",
+    async (code, message, failed) => {
+      const { name } = await rig.limiter(200, 60_000)
+      let calls = 0
+      const through = ioredis(rig.client)
+      const failing: typeof through.runByHash = async (...call) => {
+        calls += 1
+        const reply = await through.runByHash(...call)
+        if (calls === 1) throw new Error(message)
+        return reply
+      }
+      const limiter = redissonRateLimiter({ ...through, runByHash: failing }, name)
+      const waits = await Promise.allSettled(Array.from({ length: 100 }, () => limiter.acquire()))
+      const rejected = waits.filter(({ status }) => status === "rejected")
+      expect(rejected).toHaveLength(failed)
+      expect(rejected[0]).toMatchObject({ reason: { code } })
+      expect(calls).toBe(failed === 100 ? 1 : 3)
+    },
+  )
+
   test("because a key holds something else writes nothing", async () => {
     const { name, ours, keys } = await rig.limiter(5, 60_000)
     await rig.client.set(keys.permits, "text")

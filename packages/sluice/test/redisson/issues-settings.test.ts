@@ -181,7 +181,11 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
     // at once, and not when its turn has come
     await expect(ours.acquire(6)).rejects.toMatchObject(tooMany)
     await expect(ours.tryAcquire(6, "1s")).rejects.toMatchObject(tooMany)
+    const modest = ours.acquire(4)
     await ours.setRate("OVERALL", 4, "1m")
     await waiting
+    // which is nobody else's fault
+    await ours.setRate("OVERALL", 9, "1m")
+    expect(await modest).toMatchObject({ allowed: true, remaining: 0 })
   })
 })
