@@ -60,7 +60,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   /** Gives back turns that nobody is in line for, and forgets a line that nobody is in. */
   const tidy = (line: Line) => {
     for (let over = line.leftOver(); over !== undefined; over = line.leftOver()) giveBack(over)
-    if (line.isEmpty) lines.delete(line.name)
+    if (line.isEmpty && lines.get(line.name) === line) lines.delete(line.name)
     if (agenda.size > 2 * turns + MOST_STALE) {
       agenda.clear()
       for (const each of lines.values()) for (const { due } of each.turns) agenda.add(due, each)

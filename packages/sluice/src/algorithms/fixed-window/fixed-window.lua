@@ -58,8 +58,8 @@ function fixedWindow.give(terms, key, debitedAt)
   used = max(used - terms.cost, 0)
   if used == 0 then
     if opens == 0 then return drop(key) end
-    -- nobody is left in a window that is yet to open: back to the one before it, which was full of such costs
-    start, stop, used = start - terms.window, start, terms.limit - terms.limit % terms.cost
+    -- nobody is left in a window that is yet to open: back to the one before it, which had no room for this
+    start, stop, used = start - terms.window, start, terms.limit
   end
   keep(key, start, stop, used, reach, before)
 end

@@ -130,10 +130,10 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     view.used = Math.max(view.used - cost, 0)
     if (view.used > 0) return keep(view, cells, cell)
     if (view.opens === 0) return 0
-    // nobody is left in a window that is yet to open: back to the one before it, which was full of such costs
+    // nobody is left in a window that is yet to open: back to the one before it, which had no room for this
     view.stop = view.start
     view.start -= window
-    view.used = limit - (limit % cost)
+    view.used = limit
     return keep(view, cells, cell)
   },
 

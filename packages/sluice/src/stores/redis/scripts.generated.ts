@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "8c345527114880dd20be65f0f3777eb9f1d43d2f",
+    sha: "de553bc79185608178ada1fdaf38f2eadab79df7",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -266,7 +266,7 @@ if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
 if opens == 0 then return drop(key) end
-start, stop, used = start - terms.window, start, terms.limit - terms.limit % terms.cost
+start, stop, used = start - terms.window, start, terms.limit
 end
 keep(key, start, stop, used, reach, before)
 end
@@ -1004,7 +1004,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "755533d3ce95e839e223197d5a8ca6e6f20466b1",
+    sha: "be9115b7cd17912ae346235ca19961a9b4d6266e",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1092,7 +1092,7 @@ if debitedAt >= 0 and debitedAt < start then return end
 used = max(used - terms.cost, 0)
 if used == 0 then
 if opens == 0 then return drop(key) end
-start, stop, used = start - terms.window, start, terms.limit - terms.limit % terms.cost
+start, stop, used = start - terms.window, start, terms.limit
 end
 keep(key, start, stop, used, reach, before)
 end
