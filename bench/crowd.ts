@@ -23,7 +23,7 @@ export interface Crowd {
   readonly inLineFirst: boolean
 }
 
-/** Grants from memory never leave the queue of microtasks: after so many everybody waits for the timers' turn. */
+/** Grants from memory never leave the queue of microtasks: after so many all wait for the timers' turn. */
 const breath = 2_048
 const settleMs = 40
 

@@ -4,7 +4,7 @@ import type { Connecting } from "../redis.js"
 import { serial, type WaitingSubject } from "../subject.js"
 
 /**
- * Clustered on Redis, with so many milliseconds between two starts. It takes a second connection, for messages.
+ * Clustered on Redis, with so many milliseconds between two starts. It has a second connection, for messages.
  *
  * On Redis 7 it works as long as its state is there. Its two ways to recover do not, since it compares error
  * texts that Redis 7 puts an `ERR` before: nothing may be flushed while it is open.
