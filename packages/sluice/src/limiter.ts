@@ -17,7 +17,7 @@ import {
 import { type Scope, scopeOf } from "./state-key.js"
 import { isPromise, type Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
-import { checkSignal, refusal, type WaitOptions, waitTerms } from "./waiting/terms.js"
+import { checkSignal, refusal, type Signal, type WaitOptions, waitTerms } from "./waiting/terms.js"
 import { waiting } from "./waiting/waiting.js"
 
 export interface LimiterOptions<P extends Policies> extends WaitOptions {
@@ -48,7 +48,7 @@ export interface AskOptions<P extends Policies> extends CallOptions<P> {
 
 export interface AcquireOptions<P extends Policies> extends AskOptions<P> {
   /** Ends the wait: the turn is given back, and the call rejects with the reason of the signal. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: Signal | undefined
 }
 
 export interface TryAcquireOptions<P extends Policies> extends AcquireOptions<P> {

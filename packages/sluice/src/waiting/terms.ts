@@ -3,6 +3,14 @@ import { type Duration, milliseconds } from "../duration.js"
 import { SluiceError, shown } from "../errors.js"
 import type { Answer } from "../store.js"
 
+/** What ends a wait: an `AbortSignal`, of Node, a browser or a library. */
+export interface Signal {
+  readonly aborted: boolean
+  readonly reason?: unknown
+  addEventListener(type: "abort", listener: () => void): void
+  removeEventListener(type: "abort", listener: () => void): void
+}
+
 export interface WaitOptions {
   /** How far ahead a turn may lie that somebody waits for; `"1m"` if left out. */
   readonly maxWait?: Duration
@@ -22,7 +30,7 @@ export function waitTerms({ maxWait = "1m", maxWaiters = 10_000 }: WaitOptions) 
 }
 
 /** Refuses what is no signal, and throws the reason of one that is aborted. */
-export function checkSignal(signal: AbortSignal | undefined): void {
+export function checkSignal(signal: Signal | undefined): void {
   if (signal?.aborted === true) throw signal.reason
   if (signal === undefined || (signal?.aborted === false && typeof signal.addEventListener === "function"))
     return

@@ -138,7 +138,9 @@ test("where two in five give up, the others go in order, and what was given up i
       turns.map((at) => ({ at, units: 1 })),
     )
     const spent = (turns.at(-1) as number) - (turns[0] as number)
-    expect(spent / leastTime(policy, turns.length, atOnce), kind).toBeLessThanOrEqual(1.05)
+    // at the end a turn may pass that was given up before those of other processes
+    const least = leastTime(policy, turns.length, atOnce)
+    expect((spent - every * 1_000) / least, kind).toBeLessThanOrEqual(1.05)
     await expectNothingBooked(kind, policy)
   }
 })
