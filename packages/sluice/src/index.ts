@@ -5,6 +5,7 @@ export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
 export type { LeaseOptions } from "./layers/lease-terms.js"
+export type { OutageChange, OutageOptions, OutagePolicy } from "./layers/outage-terms.js"
 export {
   type AcquireOptions,
   type AskOptions,
@@ -32,6 +33,18 @@ export {
 } from "./policy.js"
 export type { Pending } from "./reservation.js"
 export { type Place, type Scope, scopeOf, stateKey } from "./state-key.js"
-export type { Answer, Ask, Layers, Leases, Mode, Part, Settlement, Store, Turn } from "./store.js"
+export type {
+  Answer,
+  Ask,
+  Guarded,
+  Health,
+  Layers,
+  Leases,
+  Mode,
+  Part,
+  Settlement,
+  Store,
+  Turn,
+} from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"
 export type { Signal, WaitOptions } from "./waiting/terms.js"

@@ -6,6 +6,7 @@ import { type Decision, decide } from "./decision.js"
 import { type Duration, milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { type LeaseOptions, leaseTerms } from "./layers/lease-terms.js"
+import { type OutageOptions, outageTerms } from "./layers/outage-terms.js"
 import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
 import {
   newReservation,
@@ -15,7 +16,7 @@ import {
   settlementOf,
 } from "./reservation.js"
 import { type Scope, scopeOf } from "./state-key.js"
-import { isPromise, type Store } from "./store.js"
+import { type Health, isPromise, type Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 import { checkSignal, refusal, type Signal, type WaitOptions, waitTerms } from "./waiting/terms.js"
 import { waiting } from "./waiting/waiting.js"
@@ -34,6 +35,11 @@ export interface LimiterOptions<P extends Policies> extends WaitOptions {
    * in this process answers at once, and nothing is leased from it.
    */
   readonly lease?: boolean | LeaseOptions
+  /**
+   * What is done when the store does not answer in time: by default it is waited for a second, then the call rejects. A
+   * store in this process always answers, and needs none of it.
+   */
+  readonly outage?: OutageOptions
 }
 
 /** The policies for one call in place of the limiter's. */
@@ -70,6 +76,8 @@ export interface Reservation<P extends Policies = Policies, O extends Policies =
 /** Holds keys to policies. */
 export interface Limiter<P extends Policies = Policies> extends AsyncDisposable {
   readonly name: string
+  /** Whether its store answers, and how many decisions were made without it. */
+  readonly health: Health
   /** Spends the cost if every policy has room for it; waits no longer than `timeout` for its turn, if that is given. */
   tryAcquire<O extends Policies = P>(
     key: string,
@@ -121,6 +129,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     "policy",
     "store",
     "lease",
+    "outage",
     "maxWait",
     "maxWaiters",
   ])
@@ -139,6 +148,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   if (ledger.clock !== undefined) checkClock(ledger.clock)
   const terms = leaseTerms(lease)
   const { maxWait, maxWaiters } = waitTerms(options)
+  const whenOut = outageTerms(options.outage)
   const scope = scopes(name)
   const named = (value: unknown) => {
     const policies = namePolicies(value, scope)
@@ -149,7 +159,8 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   const release = fixed === undefined ? () => {} : claim(ledger, name, fixed)
   const exact = ledger.layers?.denyCache?.(ledger) ?? ledger
   const leased = terms && ledger.layers?.leases(exact, terms)
-  const store = leased ?? exact
+  const guarded = ledger.layers?.outage?.(leased ?? exact, whenOut)
+  const store = guarded ?? leased ?? exact
   const waiters = waiting(store, ledger.clock)
   let closed = false
 
@@ -224,6 +235,9 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
 
   return {
     name,
+    get health() {
+      return guarded?.health ?? { reachable: true, degraded: 0 }
+    },
     tryAcquire,
     acquire,
     async run(key, work, options) {

@@ -4,6 +4,7 @@ import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
+import { outage } from "../../layers/outage.js"
 import { type Place, stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { digestOf, encodeAsks } from "./call.js"
@@ -65,7 +66,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   return {
     clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),
-    layers: denyCache ? { denyCache: rememberDenials, leases } : { leases },
+    layers: denyCache ? { denyCache: rememberDenials, leases, outage } : { leases, outage },
     ask({ parts, count, mode, maxWait = 0, note }) {
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
       if (mode === "book") return send({ parts, mode, count: maxWait, note: freedOf(parts) })
