@@ -22,10 +22,14 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       project("unit", ["src", "test/unit", "test/properties"], { testTimeout: 30_000 }),
-      project("redis", ["test/redis", "test/conformance", "test/parity", "test/seeds", "test/redisson"], {
-        testTimeout: 60_000,
-        hookTimeout: 60_000,
-      }),
+      project(
+        "redis",
+        ["test/redis", "test/conformance", "test/parity", "test/seeds", "test/redisson", "test/chaos"],
+        {
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      ),
       project("package", ["test/package"], {
         testTimeout: 180_000,
         globalSetup: "packages/sluice/test/package/pack.ts",

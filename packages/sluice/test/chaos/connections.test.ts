@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Redis } from "ioredis"
+import { createClient } from "redis"
+import { createLimiter, fixedWindow, type OutagePolicy } from "sluice"
+import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { clients } from "../support/chaos.js"
+import { endure } from "../support/endure.js"
+import { startProxy, type TcpProxy } from "../support/proxy.js"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { strict } from "../support/rigs.js"
+
+let server: RedisServer
+let proxy: TcpProxy
+beforeEach(async () => {
+  server = await startRedis()
+  proxy = await startProxy(server.port)
+})
+afterEach(async () => {
+  await proxy.close()
+  await server.stop()
+})
+
+type ClientName = keyof typeof clients
+
+describe("connections that are reset in the middle of a reply, ten times", () => {
+  test.each<[ClientName, OutagePolicy]>([
+    ["ioredis", "throw"],
+    ["node-redis", "closed"],
+  ])("through %s, then %o", async (client, then) => {
+    const { told } = await endure({
+      open: () => clients[client](proxy.port),
+      calls: proxy.calls,
+      fault: `reset, ${client}, ${JSON.stringify(then)}`,
+      then,
+      strike: async () => {
+        for (let i = 0; i < 10; i += 1) {
+          proxy.resetMidReply()
+          await sleep(150)
+        }
+      },
+      within: 3_000,
+    })
+    expect(then === "throw" ? told.unknown : told.degraded).toBeGreaterThan(0)
+  })
+})
+
+describe("a connection on which nothing arrives any more, while new ones work", () => {
+  const giveUpAfter = 1_000
+  const open: typeof clients = {
+    // an old connection is given up by nobody but the client, and only if it is told to
+    async ioredis(port) {
+      const client = new Redis(port, "127.0.0.1", {
+        ...strict,
+        lazyConnect: true,
+        socketTimeout: giveUpAfter,
+      })
+      await client.on("error", () => {}).connect()
+      return { client: ioredis(client), close: () => client.disconnect() }
+    },
+    async "node-redis"(port) {
+      const reconnectStrategy = (retries: number) => Math.min(50 * 2 ** retries, 2_000)
+      const client = createClient({
+        socket: { port, host: "127.0.0.1", socketTimeout: giveUpAfter, reconnectStrategy },
+      })
+      await client.on("error", () => {}).connect()
+      return { client: nodeRedis(client), close: () => client.destroy() }
+    },
+  }
+
+  test.each<[ClientName, OutagePolicy]>([
+    ["ioredis", "open"],
+    ["node-redis", { local: 0.5 }],
+  ])("through %s with a timeout of the socket, then %o", async (client, then) => {
+    const { told } = await endure({
+      open: () => open[client](proxy.port),
+      calls: proxy.calls,
+      fault: `black hole, ${client}, ${JSON.stringify(then)}`,
+      then,
+      strike: () => {
+        proxy.swallowOldConnections()
+        return sleep(100)
+      },
+      within: giveUpAfter + 4_000,
+    })
+    expect(told.degraded).toBeGreaterThan(0)
+  })
+})
+
+describe("a network that stands still and goes on", () => {
+  test.each<[ClientName, OutagePolicy]>([
+    ["ioredis", "throw"],
+    ["node-redis", "throw"],
+  ])("through %s, then %o", async (client, then) => {
+    const { told } = await endure({
+      open: () => clients[client](proxy.port),
+      calls: proxy.calls,
+      fault: `stall, ${client}, ${JSON.stringify(then)}`,
+      then,
+      strike: async () => {
+        proxy.hold()
+        await sleep(1_500)
+        proxy.letGo()
+      },
+      within: 3_000,
+    })
+    expect(told.unknown).toBeGreaterThan(0)
+  })
+})
+
+test("a client that sends again what may have run is caught: ioredis with its defaults", async () => {
+  const client = new Redis(proxy.port, "127.0.0.1").on("error", () => {})
+  const limiter = createLimiter({
+    name: "each",
+    policy: fixedWindow({ limit: 1_000, window: "1h" }),
+    store: redisStore(ioredis(client)),
+    outage: { deadline: "5s" },
+  })
+  await limiter.tryAcquire("first")
+  proxy.swallowReplies()
+  const asks = Array.from({ length: 50 }, (_, i) => limiter.tryAcquire(`k${i}`))
+  await sleep(200)
+  proxy.cut()
+  await Promise.all(asks)
+  expect(proxy.calls.replaysOf("each")).toHaveLength(50)
+  expect(await limiter.peek("k0")).toMatchObject({ remaining: 998 })
+  client.disconnect()
+})

@@ -1,0 +1,253 @@
+import { appendFileSync } from "node:fs"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Redis } from "ioredis"
+import { createClient } from "redis"
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type OutageChange,
+  type OutagePolicy,
+  SluiceError,
+  tokenBucket,
+} from "sluice"
+import { ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
+import { strict } from "./rigs.js"
+
+/** Milliseconds that a call may be late, on top of how late this process was for anything. */
+const GRACE = 50
+/** Milliseconds. */
+export const DEADLINE = 500
+/** So much that nobody is ever denied. */
+const PLENTY = 1_000_000
+/** What all callers of the shared key are held to. */
+export const shared = { capacity: 50, refill: 100 }
+
+export interface Connection {
+  readonly client: RedisClient
+  close(): void
+}
+
+/** Clients of a single server, with the settings that docs/redis.md asks for. */
+export const clients: Record<"ioredis" | "node-redis", (port: number) => Promise<Connection>> = {
+  async ioredis(port) {
+    const client = new Redis(port, "127.0.0.1", { ...strict, lazyConnect: true }).on("error", () => {})
+    await client.connect()
+    return { client: ioredis(client), close: () => client.disconnect() }
+  },
+  async "node-redis"(port) {
+    const client = createClient({ socket: { port, host: "127.0.0.1" } }).on("error", () => {})
+    await client.connect()
+    return { client: nodeRedis(client), close: () => client.destroy() }
+  },
+}
+
+/** What became of one call. */
+export interface Call {
+  readonly key: string
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: "allowed" | "denied" | "STORE_REFUSED" | "STORE_UNKNOWN"
+  readonly degraded: boolean
+}
+
+export type Siege = ReturnType<typeof besiege>
+
+/**
+ * Keeps 200 callers at a store: half of them ask for a key of their own each time, so that whatever is sent twice
+ * shows on the wire, and is never denied; the others all ask for one key.
+ */
+export function besiege(
+  client: RedisClient,
+  { then, deadline = DEADLINE, ...options }: { then: OutagePolicy; deadline?: number } & RedisStoreOptions,
+  nameOf: (n: number) => string = (n) => `ask-${n}`,
+) {
+  const store = redisStore(client, options)
+  const changes: OutageChange[] = []
+  const outage = { deadline, then, onChange: (change: OutageChange) => changes.push(change) }
+  const each = createLimiter({
+    name: "each",
+    policy: fixedWindow({ limit: PLENTY, window: "1h" }),
+    store,
+    outage,
+  })
+  const all = createLimiter({ name: "all", policy: tokenBucket({ ...shared, every: "1s" }), store, outage })
+  const ofEach: Call[] = []
+  const ofAll: Call[] = []
+  const strangers: unknown[] = []
+  const unhandled = (error: unknown) => strangers.push(error)
+  process.on("unhandledRejection", unhandled)
+  const loop = monitorEventLoopDelay({ resolution: 2 })
+  loop.enable()
+  let over = false
+  let named = 0
+
+  const time = async (calls: Call[], key: string, ask: () => Promise<Decision>) => {
+    const startedAt = performance.now()
+    const end = (outcome: Call["outcome"], degraded = false) => {
+      const call = { key, startedAt, endedAt: performance.now(), outcome, degraded }
+      calls.push(call)
+      return call
+    }
+    try {
+      const { allowed, degraded } = await ask()
+      return end(allowed ? "allowed" : "denied", degraded)
+    } catch (error) {
+      const code = error instanceof SluiceError ? error.code : undefined
+      if (code === "STORE_REFUSED" || code === "STORE_UNKNOWN") return end(code)
+      strangers.push(error)
+      return undefined
+    }
+  }
+  const askOnce = () => {
+    named += 1
+    const key = nameOf(named)
+    return time(ofEach, key, () => each.tryAcquire(key))
+  }
+  const caller = async (ask: () => Promise<unknown>) => {
+    while (!over) {
+      await ask()
+      await sleep(20 + Math.random() * 40)
+    }
+  }
+  const startedAt = performance.now()
+  const callers = Array.from({ length: 200 }, (_, i) =>
+    caller(i % 2 === 0 ? askOnce : () => time(ofAll, "k", () => all.tryAcquire("k"))),
+  )
+
+  return {
+    store,
+    each,
+    changes,
+    ofEach,
+    ofAll,
+
+    /** Milliseconds until the store has answered again, for callers of any key. */
+    async recovery(): Promise<number> {
+      const from = performance.now()
+      for (;;) {
+        const call = await askOnce()
+        if (call?.outcome === "allowed" && !call.degraded) return performance.now() - from
+        if (performance.now() - from > 20_000) throw new Error("the store has not come back")
+        await sleep(5)
+      }
+    },
+
+    /** Ends it, and tells what the callers have met. */
+    async end(fault: string) {
+      over = true
+      await Promise.all(callers)
+      const seconds = (performance.now() - startedAt) / 1_000
+      loop.disable()
+      process.off("unhandledRejection", unhandled)
+      const calls = [...ofEach, ...ofAll]
+      const count = (outcome: Call["outcome"]) => calls.filter((call) => call.outcome === outcome).length
+      const longest = Math.max(...calls.map((call) => call.endedAt - call.startedAt))
+      const lag = loop.max / 1e6
+      const admitted = ofAll.filter(({ outcome }) => outcome === "allowed")
+      const told = {
+        seconds,
+        calls: calls.length,
+        allowed: count("allowed"),
+        denied: count("denied"),
+        refused: count("STORE_REFUSED"),
+        unknown: count("STORE_UNKNOWN"),
+        degraded: calls.filter(({ degraded }) => degraded).length,
+        longest,
+        lag,
+        /** Milliseconds by which the slowest call was late, and may have been. */
+        late: longest - deadline,
+        mayBeLate: GRACE + lag,
+        /** How many callers of the shared key were let through, by the store and without it. */
+        admitted: admitted.filter(({ degraded }) => !degraded).length,
+        admittedWithout: admitted.filter(({ degraded }) => degraded).length,
+        /** By how many units those were more than the policy admits, in any span of time. */
+        excess: excessOf(admitted.filter(({ degraded }) => !degraded)),
+        strangers,
+      }
+      report(fault, told)
+      return told
+    },
+
+    /** How many units each key has spent in Redis at the most, and how many all of them have. */
+    async spent() {
+      const keys = [...new Set(ofEach.map(({ key }) => key))]
+      const looks = createLimiter({
+        name: "each",
+        policy: fixedWindow({ limit: PLENTY, window: "1h" }),
+        store: redisStore(client, options),
+        outage: { deadline: "10s" },
+      })
+      const units = await Promise.all(keys.map(async (key) => PLENTY - (await looks.peek(key)).remaining))
+      return { most: Math.max(...units), total: units.reduce((sum, unit) => sum + unit, 0) }
+    },
+
+    /** How many of 200 callers of a fresh key are let through where 50 may be. */
+    async admitsOf50(): Promise<number> {
+      const limiter = createLimiter({
+        name: "exact",
+        policy: fixedWindow({ limit: 50, window: "1h" }),
+        store,
+        outage: { deadline: "10s" },
+      })
+      const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.tryAcquire("fresh")))
+      return decisions.filter(({ allowed }) => allowed).length
+    },
+
+    async close(): Promise<void> {
+      await Promise.all([each.close(), all.close()])
+    },
+  }
+}
+
+/**
+ * By how many units calls of the shared key were more than its bucket admits, in whatever span of time that is worst:
+ * all that began and ended within a span were decided in it.
+ */
+function excessOf(admitted: readonly Call[]): number {
+  const byEnd = admitted.toSorted((a, b) => a.endedAt - b.endedAt)
+  let worst = 0
+  for (const { startedAt: from } of admitted) {
+    let units = 0
+    for (const { startedAt, endedAt } of byEnd) {
+      if (startedAt < from) continue
+      units += 1
+      worst = Math.max(worst, units - shared.capacity - ((endedAt - from) / 1_000) * shared.refill)
+    }
+  }
+  return worst
+}
+
+/** Adds the figures of a run to the file that CHAOS_REPORT names. */
+export function report(fault: string, figures: Record<string, unknown>): void {
+  const { CHAOS_REPORT: file } = process.env
+  if (file === undefined) return
+  const rounded = Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => [
+      name,
+      typeof value === "number" ? Math.round(value * 10) / 10 : value,
+    ]),
+  )
+  appendFileSync(file, `${JSON.stringify({ fault, ...rounded })}\n`)
+}
+
+/** What holds this process open, by kind, without what is on the way out. */
+export function resources(): Record<string, number> {
+  const count: Record<string, number> = {}
+  for (const kind of process.getActiveResourcesInfo()) count[kind] = (count[kind] ?? 0) + 1
+  return count
+}
+
+/** Waits until nothing is open that was not before; what still is after five seconds. */
+export async function leftOver(before: Record<string, number>): Promise<Record<string, number>> {
+  for (let patience = 100; ; patience -= 1) {
+    const more = Object.entries(resources()).flatMap(([kind, count]) =>
+      count > (before[kind] ?? 0) && /Timeout|TCP|Pipe|Process|Immediate/.test(kind)
+        ? [[kind, count - (before[kind] ?? 0)] as const]
+        : [],
+    )
+    if (more.length === 0 || patience === 0) return Object.fromEntries(more)
+    await sleep(50)
+  }
+}

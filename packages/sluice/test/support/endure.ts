@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import type { OutagePolicy } from "sluice"
+import type { RedisStoreOptions } from "sluice/redis"
+import { expect } from "vitest"
+import { besiege, type Connection, leftOver, report, resources, type Siege, shared } from "./chaos.js"
+import type { ScriptCalls } from "./script-calls.js"
+
+export interface Trial extends RedisStoreOptions {
+  /** What is done to the server, and whose client it is. */
+  readonly fault: string
+  readonly then: OutagePolicy
+  readonly open: () => Promise<Connection>
+  /** What passed on the wire. */
+  readonly calls: ScriptCalls
+  /** Does it and undoes it; resolves when the store could be asked again. */
+  readonly strike: (siege: Siege) => Promise<unknown>
+  /** Milliseconds after which the store has answered again at the latest. */
+  readonly within: number
+  /** Units that the server forgets of what it had granted of the shared key. */
+  readonly forgets?: () => number
+  /** Whether the server keeps what it answered; if so, all that was allowed is found in it. */
+  readonly keeps?: boolean
+  readonly nameOf?: (n: number) => string
+}
+
+/**
+ * Has 200 callers live through a fault, and says what every fault has in common: each call is over within the deadline
+ * and 50 ms, and as long again as this process itself was held up at the worst (both are reported); none is sent again
+ * that may have run; no more is admitted than the policy does, and what the fault can lose; afterwards the limiter is
+ * exact; nothing is left behind.
+ */
+export async function endure(trial: Trial) {
+  const {
+    fault,
+    then,
+    open,
+    calls,
+    strike,
+    within,
+    forgets = () => 0,
+    keeps = true,
+    nameOf,
+    ...options
+  } = trial
+  const before = resources()
+  const connection = await open()
+  const siege = besiege(connection.client, { then, ...options }, nameOf)
+  await sleep(300)
+  await strike(siege)
+  const recovery = await siege.recovery()
+  await sleep(300)
+  const told = await siege.end(fault)
+  report(`${fault}: recovery`, {
+    recovery,
+    calls: calls.calls,
+    refusals: calls.refusals,
+    changes: siege.changes.length,
+  })
+
+  expect(told.strangers).toEqual([])
+  expect(told.late).toBeLessThanOrEqual(told.mayBeLate)
+  expect(recovery).toBeLessThanOrEqual(within)
+
+  expect(calls.replaysOf("each")).toEqual([])
+  const spent = await siege.spent()
+  expect(spent.most).toBeLessThanOrEqual(1)
+  expect(spent.total).toBeLessThanOrEqual(calls.mayHaveRun)
+  const granted = siege.ofEach.filter(({ outcome, degraded }) => outcome === "allowed" && !degraded).length
+  const inDoubt = siege.ofEach.filter(
+    ({ outcome, degraded }) => degraded || outcome === "STORE_UNKNOWN",
+  ).length
+  expect(spent.total).toBeLessThanOrEqual(granted + inDoubt)
+  if (keeps) expect(spent.total).toBeGreaterThanOrEqual(granted)
+
+  expect(told.admitted).toBeGreaterThan(0)
+  expect(told.excess).toBeLessThanOrEqual(forgets())
+  if (then === "throw" || then === "closed") expect(told.admittedWithout).toBe(0)
+  if (typeof then === "object") {
+    // its share of the policy, in all the time it took
+    const most = then.local * (shared.capacity + shared.refill * told.seconds)
+    expect(told.admittedWithout).toBeLessThanOrEqual(Math.ceil(most))
+  }
+  expect(await siege.admitsOf50()).toBe(50)
+
+  await siege.close()
+  connection.close()
+  expect(await leftOver(before)).toEqual({})
+  return { siege, told, recovery, spent }
+}
