@@ -9,7 +9,7 @@ export class ScriptCalls {
   /** How many calls were sent. */
   calls = 0
   /** How many calls were not run, by the code of the error. */
-  readonly refusals: Record<string, number> = {}
+  readonly refusals: { [code in "NOSCRIPT" | "BUSY" | "OOM"]?: number } & Record<string, number> = {}
 
   /** Notes a command that is sent; what returns is told the reply, if there is one. */
   note(command: RespValue): (reply: RespValue) => void {

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import type { OutagePolicy } from "sluice"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { clients, shared } from "../support/chaos.js"
+import { endure } from "../support/endure.js"
+import { startProxy, type TcpProxy } from "../support/proxy.js"
+import { command, type RedisServer, startRedis } from "../support/redis-server.js"
+
+// What a server says in place of running a call: nothing of it is ever spent.
+let server: RedisServer
+let proxy: TcpProxy
+beforeEach(async () => {
+  server = await startRedis()
+  proxy = await startProxy(server.port)
+})
+afterEach(async () => {
+  await proxy.close()
+  await server.stop()
+})
+
+type ClientName = keyof typeof clients
+
+const rig = (client: ClientName) => ({ open: () => clients[client](proxy.port), calls: proxy.calls })
+
+describe("scripts that are forgotten every few milliseconds", () => {
+  test.each<ClientName>(["ioredis", "node-redis"])(
+    "are sent again, and nobody notices, through %s",
+    async (client) => {
+      const { told, spent } = await endure({
+        ...rig(client),
+        fault: `SCRIPT FLUSH, ${client}`,
+        then: "throw",
+        strike: async () => {
+          const until = performance.now() + 1_200
+          while (performance.now() < until) {
+            await command(server.port, "SCRIPT", "FLUSH")
+            await sleep(3)
+          }
+        },
+        within: 500,
+      })
+      expect(told.refused + told.unknown).toBe(0)
+      expect(proxy.calls.refusals.NOSCRIPT).toBeGreaterThan(20)
+      expect(spent.most).toBe(1)
+    },
+  )
+})
+
+describe("a server that is busy with a script", () => {
+  /** Runs a script that never ends, for that long. */
+  const busyFor = async (ms: number) => {
+    await command(server.port, "CONFIG", "SET", "busy-reply-threshold", 50)
+    const endless = command(server.port, "EVAL", "while true do end", 0).catch(() => {})
+    await sleep(ms)
+    await command(server.port, "SCRIPT", "KILL")
+    await endless
+  }
+
+  test.each<[ClientName, OutagePolicy]>([
+    ["ioredis", "closed"],
+    ["node-redis", "throw"],
+  ])("for longer than the deadline, through %s, then %o", async (client, then) => {
+    const { told, spent, siege } = await endure({
+      ...rig(client),
+      fault: `BUSY for 1.2 s, ${client}, ${JSON.stringify(then)}`,
+      then,
+      strike: () => busyFor(1_200),
+      within: 3_000,
+    })
+    expect(proxy.calls.refusals.BUSY).toBeGreaterThan(0)
+    expect(then === "throw" ? told.unknown + told.refused : told.degraded).toBeGreaterThan(0)
+    expect(siege.changes[0]).toMatchObject({ reachable: false })
+    expect(spent.most).toBe(1)
+  })
+
+  test.each<ClientName>(["ioredis", "node-redis"])(
+    "for less than that is waited for, through %s",
+    async (client) => {
+      const { told } = await endure({
+        ...rig(client),
+        fault: `BUSY for 200 ms, ${client}`,
+        then: "throw",
+        strike: () => busyFor(200),
+        within: 2_000,
+      })
+      expect(proxy.calls.refusals.BUSY).toBeGreaterThan(0)
+      expect(told.refused + told.unknown).toBe(0)
+    },
+  )
+})
+
+describe("a server whose memory is full and that evicts nothing", () => {
+  test.each<[ClientName, OutagePolicy]>([
+    ["ioredis", "throw"],
+    ["node-redis", { local: 0.5 }],
+  ])("refuses what would spend, through %s, then %o", async (client, then) => {
+    let before = 0
+    let after = 0
+    const { told } = await endure({
+      ...rig(client),
+      fault: `maxmemory, ${client}, ${JSON.stringify(then)}`,
+      then,
+      strike: async () => {
+        await command(server.port, "CONFIG", "SET", "maxmemory", 1)
+        await sleep(100)
+        before = Number(await command(server.port, "DBSIZE"))
+        await sleep(1_000)
+        after = Number(await command(server.port, "DBSIZE"))
+        await command(server.port, "CONFIG", "SET", "maxmemory", 0)
+      },
+      within: 4_000,
+    })
+    expect(proxy.calls.refusals.OOM).toBeGreaterThan(0)
+    // nothing is written while it is full
+    expect(after).toBeLessThanOrEqual(before)
+    expect(told.unknown).toBe(0)
+    expect(then === "throw" ? told.refused : told.degraded).toBeGreaterThan(0)
+  })
+
+  test("that evicts instead forgets what was spent, and nobody is refused", async () => {
+    await command(server.port, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+    let evictions = 0
+    const figure = async (section: string, name: string) =>
+      Number(new RegExp(`${name}:(\\d+)`).exec(String(await command(server.port, "INFO", section)))?.[1])
+    const { told } = await endure({
+      ...rig("ioredis"),
+      fault: "maxmemory with eviction, ioredis",
+      then: "throw",
+      strike: async () => {
+        const used = await figure("memory", "used_memory")
+        await command(server.port, "CONFIG", "SET", "maxmemory", used + 30_000)
+        await sleep(1_000)
+        await command(server.port, "CONFIG", "SET", "maxmemory", 0)
+        evictions = await figure("stats", "evicted_keys")
+      },
+      within: 1_000,
+      keeps: false,
+      forgets: () => evictions * shared.capacity,
+    })
+    expect(evictions).toBeGreaterThan(0)
+    expect(told.refused + told.unknown).toBe(0)
+  })
+})
