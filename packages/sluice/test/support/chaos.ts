@@ -207,7 +207,7 @@ export function besiege(
  */
 function excessOf(admitted: readonly Call[]): number {
   const byEnd = admitted.toSorted((a, b) => a.endedAt - b.endedAt)
-  let worst = 0
+  let worst = Number.NEGATIVE_INFINITY
   for (const { startedAt: from } of admitted) {
     let units = 0
     for (const { startedAt, endedAt } of byEnd) {
@@ -217,6 +217,12 @@ function excessOf(admitted: readonly Call[]): number {
     }
   }
   return worst
+}
+
+/** How many calls the store may have let through between two moments. */
+export function grantedBetween(calls: readonly Call[], from: number, to: number): number {
+  const within = ({ startedAt, endedAt }: Call) => endedAt >= from && startedAt <= to
+  return calls.filter((call) => call.outcome === "allowed" && !call.degraded && within(call)).length
 }
 
 /** Adds the figures of a run to the file that CHAOS_REPORT names. */

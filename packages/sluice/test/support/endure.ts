@@ -17,7 +17,7 @@ export interface Trial extends RedisStoreOptions {
   /** Milliseconds after which the store has answered again at the latest. */
   readonly within: number
   /** Units that the server forgets of what it had granted of the shared key. */
-  readonly forgets?: () => number
+  readonly forgets?: (siege: Siege) => number
   /** Whether the server keeps what it answered; if so, all that was allowed is found in it. */
   readonly keeps?: boolean
   readonly nameOf?: (n: number) => string
@@ -73,7 +73,7 @@ export async function endure(trial: Trial) {
   if (keeps) expect(spent.total).toBeGreaterThanOrEqual(granted)
 
   expect(told.admitted).toBeGreaterThan(0)
-  expect(told.excess).toBeLessThanOrEqual(forgets())
+  expect(told.excess).toBeLessThanOrEqual(forgets(siege))
   if (then === "throw" || then === "closed") expect(told.admittedWithout).toBe(0)
   if (typeof then === "object") {
     // its share of the policy, in all the time it took

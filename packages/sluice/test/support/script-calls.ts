@@ -9,7 +9,10 @@ export class ScriptCalls {
   /** How many calls were sent. */
   calls = 0
   /** How many calls were not run, by the code of the error. */
-  readonly refusals: { [code in "NOSCRIPT" | "BUSY" | "OOM"]?: number } & Record<string, number> = {}
+  readonly refusals: { [code in "NOSCRIPT" | "BUSY" | "OOM" | "READONLY"]?: number } & Record<
+    string,
+    number
+  > = {}
 
   /** Notes a command that is sent; what returns is told the reply, if there is one. */
   note(command: RespValue): (reply: RespValue) => void {
@@ -80,7 +83,9 @@ function fateOf(reply: RespValue, asks: number): Fate {
   if (reply instanceof RespError) return { refused: codeOf(reply.message) }
   // an ask that failed has a list in its place
   const failed = Array.isArray(reply) ? reply.filter((value) => Array.isArray(value)) : []
-  return failed.length < asks ? "ran" : { refused: codeOf(String((failed[0] as RespValue[])[0])) }
+  const refused = codeOf(String((failed[0] as RespValue[] | undefined)?.[0]))
+  // on a replica nothing is written, and who did not try to was denied
+  return failed.length < asks && refused !== "READONLY" ? "ran" : { refused }
 }
 
 function codeOf(message: string): string {
