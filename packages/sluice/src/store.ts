@@ -82,7 +82,7 @@ export interface Guarded extends Store {
 
 /** How it stands between a limiter and its store. */
 export interface Health {
-  /** Whether the store is asked; if not, it is looked for now and then. */
+  /** Whether all of the store is asked; if not, what is missing is looked for now and then. */
   readonly reachable: boolean
   /** How many decisions were made without it. */
   readonly degraded: number

@@ -17,12 +17,12 @@ export interface OutageOptions {
   readonly deadline?: Duration
   /** What is done when none has come in time, or none will; `"throw"` if left out. */
   readonly then?: OutagePolicy
-  /** Told once when the store is given up for the time being, and once when it answers again. */
+  /** Told once when the store, or a part of it, is given up for the time being, and once when all of it answers again. */
   readonly onChange?: (change: OutageChange) => void
 }
 
 export interface OutageChange {
-  /** Whether the store answers. */
+  /** Whether all of the store answers. */
   readonly reachable: boolean
   /** What made it be given up, if it was. */
   readonly error?: unknown

@@ -1,43 +1,77 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
-import { SluiceError } from "../errors.js"
+import { SluiceError, shown } from "../errors.js"
+import type { Place } from "../state-key.js"
 import { type Answer, type Ask, type Guarded, isPromise, type Part, type Store, type Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
 import { Deadlines } from "./deadlines.js"
 import { type Fallback, fallbackOf } from "./fallback.js"
-import type { OutageTerms } from "./outage-terms.js"
+import type { OutageChange, OutageTerms } from "./outage-terms.js"
 
 /**
  * Has an answer in time, whatever becomes of the store: no call is waited for past the deadline, none is made while the
  * store is given up, and what is said instead is as the policy for outages has it. What may have run is never sent
  * again; an answer that comes too late is taken back if nobody was let through by it.
+ *
+ * `shardOf` tells the parts of a store that fail on their own, of which there are a few: each is given up on its own.
  */
-export function outage(store: Store, { deadline, policy, onChange }: OutageTerms): Guarded {
+export function outage(
+  store: Store,
+  { deadline, policy, onChange }: OutageTerms,
+  shardOf: (place: Place) => string = () => "",
+): Guarded {
   const deadlines = new Deadlines(deadline, monotonic)
-  const breaker = new Breaker(monotonic, (reachable, error) =>
-    onChange(reachable ? { reachable } : { reachable, error }),
-  )
+  const breakers = new Map<string, Breaker>()
+  /** How many parts of the store are given up. */
+  let missing = 0
   const background = new Background()
   const fallback: Fallback = fallbackOf(policy)
   let degraded = 0
 
-  const givenUp = () =>
+  /** Whoever listens and fails does not keep callers from their answers. */
+  const tell = (change: OutageChange) => {
+    try {
+      onChange(change)
+    } catch (error) {
+      process.emitWarning(`outage.onChange threw: ${error instanceof Error ? error.stack : shown(error)}`)
+    }
+  }
+
+  const breakerOf = (place: Place | undefined): Breaker => {
+    const shard = place === undefined ? "" : shardOf(place)
+    let breaker = breakers.get(shard)
+    if (breaker === undefined) {
+      breaker = new Breaker(monotonic, (reachable, error) => {
+        missing += reachable ? -1 : 1
+        if (reachable && missing === 0) tell({ reachable })
+        if (!reachable && missing === 1) tell({ reachable, error })
+      })
+      breakers.set(shard, breaker)
+    }
+    return breaker
+  }
+
+  const givenUp = (breaker: Breaker) =>
     new SluiceError("STORE_REFUSED", "the store does not answer; it was not asked, and will be again soon", {
       cause: breaker.error,
     })
 
-  const judge = (error: unknown) => {
+  const judge = (breaker: Breaker, error: unknown) => {
     if (isOutage(error)) breaker.failed(error)
     else breaker.succeeded()
   }
 
   /** Has a call over in time; `late` gets what comes after that. */
-  const inTime = <T>(call: () => T | Promise<T>, late: (value: T) => void = () => {}): T | Promise<T> => {
+  const inTime = <T>(
+    breaker: Breaker,
+    call: () => T | Promise<T>,
+    late: (value: T) => void = () => {},
+  ): T | Promise<T> => {
     let promise: T | Promise<T>
     try {
       promise = call()
     } catch (error) {
-      judge(error)
+      judge(breaker, error)
       throw error
     }
     if (!isPromise(promise)) {
@@ -67,7 +101,7 @@ export function outage(store: Store, { deadline, policy, onChange }: OutageTerms
           cancel()
           // what was given up has failed once already
           if (over) return
-          judge(error)
+          judge(breaker, error)
           reject(error)
         },
       )
@@ -90,7 +124,7 @@ export function outage(store: Store, { deadline, policy, onChange }: OutageTerms
     })
   }
 
-  const instead = (ask: Ask, error: unknown): Answer => {
+  const instead = (breaker: Breaker, ask: Ask, error: unknown): Answer => {
     if (!isOutage(error)) throw error
     const answer = fallback.answer(ask, breaker.untilProbe)
     if (answer === undefined) throw error
@@ -99,54 +133,57 @@ export function outage(store: Store, { deadline, policy, onChange }: OutageTerms
   }
 
   /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
-  const settleUp = (ask: Ask) => {
+  const settleUp = (breaker: Breaker, ask: Ask) => {
     if (!breaker.isSound) return
     for (const owed of fallback.owed(ask.parts)) {
       background.run(() => store.ask({ parts: [owed], count: 1, mode: "charge", maxWait: 0 }))
     }
   }
 
-  const guard = <T>(call: () => T | Promise<T>): T | Promise<T> => {
-    if (!breaker.admits()) throw givenUp()
-    return inTime(call)
+  const guard = <T>(place: Place | undefined, call: () => T | Promise<T>): T | Promise<T> => {
+    const breaker = breakerOf(place)
+    if (!breaker.admits()) throw givenUp(breaker)
+    return inTime(breaker, call)
   }
 
   return {
     ...(store.clock && { clock: store.clock }),
 
     get health() {
-      return { reachable: !breaker.isOpen, degraded }
+      return { reachable: missing === 0, degraded }
     },
 
     ask(ask) {
-      if (!breaker.admits()) return instead(ask, givenUp())
-      settleUp(ask)
+      const breaker = breakerOf(ask.parts[0])
+      if (!breaker.admits()) return instead(breaker, ask, givenUp(breaker))
+      settleUp(breaker, ask)
       try {
         const answer = inTime(
+          breaker,
           () => store.ask(ask),
           (late) => takeBack(ask, late),
         )
-        return isPromise(answer) ? answer.catch((error: unknown) => instead(ask, error)) : answer
+        return isPromise(answer) ? answer.catch((error: unknown) => instead(breaker, ask, error)) : answer
       } catch (error) {
-        return instead(ask, error)
+        return instead(breaker, ask, error)
       }
     },
 
-    giveBack: (parts, at) => guard(() => store.giveBack(parts, at)),
+    giveBack: (parts, at) => guard(parts[0], () => store.giveBack(parts, at)),
 
     leave(turn: Turn) {
       if (fallback.leave(turn)) return
-      return guard(() => store.leave(turn))
+      return guard(turn.parts[0], () => store.leave(turn))
     },
 
     settle(settlement) {
       if (fallback.settle(settlement)) return true
-      return guard(() => store.settle(settlement))
+      return guard(settlement.place, () => store.settle(settlement))
     },
 
     forget(places) {
       fallback.forget(places)
-      return guard(() => store.forget(places))
+      return guard(places[0], () => store.forget(places))
     },
   }
 }

@@ -4,7 +4,8 @@ import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
-import { outage } from "../../layers/outage.js"
+import { outage as answerInTime } from "../../layers/outage.js"
+import type { OutageTerms } from "../../layers/outage-terms.js"
 import { type Place, stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { digestOf, encodeAsks } from "./call.js"
@@ -63,6 +64,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
+
+  // a Cluster loses some of its slots, and with them all keys of a tag
+  const outage = (store: Store, terms: OutageTerms) =>
+    answerInTime(store, terms, client.clustered === true ? tagOf : undefined)
 
   return {
     clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),

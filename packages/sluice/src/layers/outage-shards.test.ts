@@ -1,0 +1,58 @@
+import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
+import { afterEach, expect, test, vi } from "vitest"
+import { outage } from "./outage.js"
+import type { OutageChange } from "./outage-terms.js"
+
+afterEach(() => vi.restoreAllMocks())
+
+/** A store of several parts, each for the keys that begin with its letter. */
+function setUp(onChange: (change: OutageChange) => void) {
+  const ledger = memoryStore()
+  const missing = new Set<string>()
+  const partOf = ({ key }: { key: string }) => key[0] as string
+  const store: Store = {
+    ...ledger,
+    async ask(ask) {
+      if (ask.parts.some((part) => missing.has(partOf(part)))) throw new SluiceError("STORE_REFUSED", "gone")
+      return ledger.ask(ask)
+    },
+    layers: { leases: () => expect.fail(), outage: (below, terms) => outage(below, terms, partOf) },
+  }
+  const policy = fixedWindow({ limit: 1_000, window: "1h" })
+  const limiter = createLimiter({ policy, store, outage: { then: "closed", onChange } })
+  const asks = (key: string) => Promise.all(Array.from({ length: 20 }, () => limiter.tryAcquire(key)))
+  return { limiter, missing, asks }
+}
+
+test("a part of a store that fails is given up alone, and told of once with others like it", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout"] })
+  const changes: OutageChange[] = []
+  const { limiter, missing, asks } = setUp((change) => changes.push(change))
+  missing.add("a").add("b")
+  for (const key of ["a", "b"]) {
+    expect((await asks(key)).every(({ allowed, degraded }) => !allowed && degraded)).toBe(true)
+  }
+  expect((await asks("c")).every(({ allowed, degraded }) => allowed && !degraded)).toBe(true)
+  expect(limiter.health).toEqual({ reachable: false, degraded: 40 })
+  expect(changes).toMatchObject([{ reachable: false, error: { message: "gone" } }])
+  missing.clear()
+  await vi.advanceTimersByTimeAsync(130)
+  expect((await asks("a")).at(-1)).toMatchObject({ degraded: true })
+  expect((await asks("a")).at(-1)).toMatchObject({ degraded: false })
+  expect(limiter.health.reachable).toBe(false)
+  await asks("b")
+  expect(limiter.health.reachable).toBe(true)
+  expect(changes).toHaveLength(2)
+  vi.useRealTimers()
+})
+
+test("a listener that throws keeps nobody from an answer", async () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
+  const { missing, asks } = setUp(() => {
+    throw new Error("no pager")
+  })
+  missing.add("a")
+  expect(await asks("a")).toHaveLength(20)
+  expect(warned).toHaveBeenCalledOnce()
+  expect(warned.mock.calls[0]?.[0]).toContain("no pager")
+})
