@@ -26,7 +26,8 @@ export class Deadlines {
   }
 
   #wakeIn(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#sweep(), Math.ceil(ms)).unref()
+    // behind the answers that have come while this process was busy with something else
+    return setTimeout(() => setImmediate(() => this.#sweep()).unref(), Math.ceil(ms)).unref()
   }
 
   #sweep(): void {

@@ -51,7 +51,7 @@ function setUp(options: OutageOptions, limits = {}) {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers()
+  vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] })
 })
 afterEach(() => {
   vi.useRealTimers()
