@@ -100,9 +100,9 @@ export function besiege(
       return undefined
     }
   }
-  const askOnce = () => {
+  const askOnce = (keyOf = nameOf) => {
     named += 1
-    const key = nameOf(named)
+    const key = keyOf(named)
     return time(ofEach, key, () => each.tryAcquire(key))
   }
   const caller = async (ask: () => Promise<unknown>) => {
@@ -113,7 +113,7 @@ export function besiege(
   }
   const startedAt = performance.now()
   const callers = Array.from({ length: 200 }, (_, i) =>
-    caller(i % 2 === 0 ? askOnce : () => time(ofAll, "k", () => all.tryAcquire("k"))),
+    caller(i % 2 === 0 ? () => askOnce() : () => time(ofAll, "k", () => all.tryAcquire("k"))),
   )
 
   return {
@@ -123,11 +123,11 @@ export function besiege(
     ofEach,
     ofAll,
 
-    /** Milliseconds until the store has answered again, for callers of any key. */
-    async recovery(): Promise<number> {
+    /** Milliseconds until the store has answered again, for a caller of such keys. */
+    async recovery(keyOf = nameOf): Promise<number> {
       const from = performance.now()
       for (;;) {
-        const call = await askOnce()
+        const call = await askOnce(keyOf)
         if (call?.outcome === "allowed" && !call.degraded) return performance.now() - from
         if (performance.now() - from > 20_000) throw new Error("the store has not come back")
         await sleep(5)

@@ -62,22 +62,36 @@ export async function startRedis(
   })
 }
 
-/** Starts a cluster of masters that share the slots evenly. */
-export async function startCluster(masters = 3): Promise<RedisCluster> {
-  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
-  const nodes = await Promise.all(Array.from({ length: masters }, () => startRedis({ args })))
+/** Starts a cluster of masters that share the slots evenly; with `replicas`, nodes after them are one of each. */
+export async function startCluster(
+  masters = 3,
+  { replicas = false, args: more = [] as string[] } = {},
+): Promise<RedisCluster> {
+  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...more]
+  const count = replicas ? masters * 2 : masters
+  const nodes = await Promise.all(Array.from({ length: count }, () => startRedis({ args })))
   const firstSlot = (index: number) => Math.floor((index * 16_384) / masters)
   for (const [index, { port }] of nodes.entries()) {
-    await command(port, "CLUSTER", "ADDSLOTSRANGE", firstSlot(index), firstSlot(index + 1) - 1)
+    if (index < masters) {
+      await command(port, "CLUSTER", "ADDSLOTSRANGE", firstSlot(index), firstSlot(index + 1) - 1)
+    }
     await command(port, "CLUSTER", "SET-CONFIG-EPOCH", index + 1)
     await command(port, "CLUSTER", "MEET", host, nodes[0]?.port ?? port)
   }
   for (const { port } of nodes) {
     await until(`node ${port} of the cluster agrees`, async () => {
       const info = String(await command(port, "CLUSTER", "INFO"))
-      return info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${masters}\r`)
+      return info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${count}\r`)
     })
   }
+  for (const [index, replica] of nodes.slice(masters).entries()) {
+    const master = nodes[index] as RedisServer
+    await command(master.port, "CONFIG", "SET", "repl-diskless-sync-delay", 0)
+    await command(replica.port, "CLUSTER", "REPLICATE", String(await command(master.port, "CLUSTER", "MYID")))
+  }
+  await Promise.all(
+    nodes.slice(masters).map((replica, index) => inStep(replica, nodes[index] as RedisServer)),
+  )
   const stop = async () => {
     await Promise.all(nodes.map((node) => node.stop()))
   }
@@ -89,13 +103,17 @@ export async function startReplica(of: RedisServer): Promise<RedisServer> {
   // a diskless copy waits five seconds for more replicas unless told
   await command(of.port, "CONFIG", "SET", "repl-diskless-sync-delay", 0)
   const replica = await startRedis({ args: ["--replicaof", of.host, String(of.port)] })
+  await inStep(replica, of)
+  return replica
+}
+
+async function inStep(replica: RedisServer, of: RedisServer): Promise<void> {
   // the master passes writes on only after it has heard that the copy arrived
   await until(`replica ${replica.port} is in step`, async () => {
     const below = String(await command(replica.port, "INFO", "replication"))
     const above = String(await command(of.port, "INFO", "replication"))
     return below.includes("master_link_status:up") && above.includes(`port=${replica.port},state=online`)
   })
-  return replica
 }
 
 /** Starts a sentinel that watches a master and calls it down after half a second of silence. */

@@ -9,7 +9,7 @@ export class ScriptCalls {
   /** How many calls were sent. */
   calls = 0
   /** How many calls were not run, by the code of the error. */
-  readonly refusals: { [code in "NOSCRIPT" | "BUSY" | "OOM" | "READONLY"]?: number } & Record<
+  readonly refusals: { [code in "NOSCRIPT" | "BUSY" | "OOM" | "READONLY" | "MOVED"]?: number } & Record<
     string,
     number
   > = {}

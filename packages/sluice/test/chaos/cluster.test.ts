@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Cluster } from "ioredis"
+import { createCluster } from "redis"
+import { createLimiter, fixedWindow, type OutagePolicy, scopeOf } from "sluice"
+import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { TAGS, tagOf } from "../../src/stores/redis/slot-tag.js"
+import { type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
+import { endure } from "../support/endure.js"
+import { startProxy, type TcpProxy } from "../support/proxy.js"
+import { command, type RedisCluster, type RedisServer, startCluster } from "../support/redis-server.js"
+import { strict } from "../support/rigs.js"
+import { ScriptCalls } from "../support/script-calls.js"
+
+let cluster: RedisCluster
+let proxies: TcpProxy[]
+let calls: ScriptCalls
+/** The slots of all tags. */
+const slots = new Map<string, number>()
+beforeEach(async () => {
+  // slots whose master is there are served also while another one is missing
+  const args = ["--cluster-require-full-coverage", "no", "--cluster-node-timeout", "1000"]
+  cluster = await startCluster(3, { replicas: true, args })
+  const { port } = cluster.nodes[0] as RedisServer
+  for (let n = 0; slots.size < TAGS; n += 1) {
+    const tag = tagOf({ scope: scopeOf("each", "default"), key: `any-${n}` })
+    if (!slots.has(tag)) slots.set(tag, Number(await command(port, "CLUSTER", "KEYSLOT", tag)))
+  }
+  calls = new ScriptCalls()
+  proxies = await Promise.all(cluster.nodes.map(({ port }) => startProxy(port, calls)))
+})
+afterEach(async () => {
+  await Promise.all(proxies.map((proxy) => proxy.close()))
+  await cluster.stop()
+})
+
+/** Leads clients through the proxies, whatever the nodes say. */
+const detours = () =>
+  Object.fromEntries(
+    cluster.nodes.map(({ host, port }, i) => [
+      `${host}:${port}`,
+      { host, port: (proxies[i] as TcpProxy).port },
+    ]),
+  )
+
+const open: Record<"ioredis" | "node-redis", (options?: object) => Promise<Connection>> = {
+  async ioredis(options = {}) {
+    const client = new Cluster(
+      cluster.nodes.map(({ host, port }) => ({ host, port })),
+      {
+        natMap: detours(),
+        redisOptions: strict,
+        retryDelayOnFailover: 0,
+        // a refresh that is under way when the client is closed would set its timer anew
+        slotsRefreshInterval: 0,
+        lazyConnect: true,
+        ...options,
+      },
+    ).on("error", () => {})
+    await client.connect()
+    return { client: ioredis(client), close: () => client.disconnect() }
+  },
+  async "node-redis"() {
+    const client = createCluster({
+      rootNodes: Object.values(detours()).map((socket) => ({ socket })),
+      nodeAddressMap: detours(),
+      topologyRefreshOnReconnectionAttemptStrategy: 1_000,
+    }).on("error", () => {})
+    await client.connect()
+    return { client: nodeRedis(client), close: () => client.destroy() }
+  },
+}
+
+/** Keys, all different, that a master holds. */
+const keysOf = (master: number) => (n: number) => {
+  for (let i = 0; ; i += 1) if (masterOf(slotOf("each", `back-${n}-${i}`)) === master) return `back-${n}-${i}`
+}
+const slotOf = (limiter: string, key: string) =>
+  slots.get(tagOf({ scope: scopeOf(limiter, "default"), key })) as number
+const masterOf = (slot: number) => Math.floor((slot * 3) / 16_384)
+
+/** Resolves when the replica of a master has its slots, and the other masters know. */
+async function promotionOf(lost: number) {
+  const from = performance.now()
+  const isDone = async (index: number) => {
+    const { port } = cluster.nodes[index] as RedisServer
+    const nodes = String(await command(port, "CLUSTER", "NODES"))
+    return new RegExp(`:${cluster.nodes[lost + 3]?.port}@.*master.* connected .*-`).test(nodes)
+  }
+  const others = [0, 1, 2, lost + 3].filter((index) => index !== lost)
+  for (;;) {
+    const done = await Promise.all(others.map(isDone))
+    if (done.every(Boolean)) return performance.now() - from
+    await sleep(20)
+  }
+}
+
+describe("a master of a Cluster that is killed", () => {
+  test.each<[keyof typeof open, OutagePolicy]>([
+    ["ioredis", "throw"],
+    ["node-redis", "closed"],
+  ])(
+    "through %s, then %o: nobody else notices, and its callers come back after the promotion",
+    async (client, then) => {
+      // of the key that all share
+      const lost = masterOf(slotOf("all", "k"))
+      let killedAt = 0
+      let took = 0
+      const { siege } = await endure({
+        open: () => open[client](),
+        calls,
+        fault: `Cluster master, ${client}, ${JSON.stringify(then)}`,
+        then,
+        // a process that is held up for longer than the deadline finds others late as well
+        deadline: 1_500,
+        strike: async () => {
+          killedAt = performance.now()
+          await cluster.nodes[lost]?.kill()
+          took = await promotionOf(lost)
+        },
+        within: 10_000,
+        lostKey: keysOf(lost),
+        forgets: (siege: Siege) => grantedBetween(siege.ofAll, killedAt - 250, killedAt),
+        keeps: false,
+      })
+      const masters = siege.ofEach.map(({ key }) => masterOf(slotOf("each", key)))
+      const outcomes = (calls: readonly Call[]) => {
+        const count: Record<string, number> = {}
+        for (const { outcome, degraded } of calls) {
+          const name = degraded ? `${outcome} without` : outcome
+          count[name] = (count[name] ?? 0) + 1
+        }
+        return count
+      }
+      const ofOthers = outcomes(siege.ofEach.filter((_, i) => masters[i] !== lost))
+      const ofLost = outcomes(siege.ofEach.filter((_, i) => masters[i] === lost))
+      report(`Cluster master, ${client}: promotion`, { took, ofOthers, ofLost })
+      expect(Object.keys(ofOthers)).toEqual(["allowed"])
+      expect(Object.keys(ofLost).length).toBeGreaterThan(1)
+    },
+  )
+
+  test("what may have run is sent again by ioredis, unless retryDelayOnFailover is 0", async () => {
+    const { client, close } = await open.ioredis({ retryDelayOnFailover: 100 })
+    const limiter = createLimiter({
+      name: "each",
+      policy: fixedWindow({ limit: 1_000, window: "1h" }),
+      store: redisStore(client),
+      outage: { deadline: "20s" },
+    })
+    const keys = Array.from({ length: 20 }, (_, n) => keysOf(0)(n))
+    await limiter.tryAcquire(keysOf(0)(100))
+    proxies[0]?.swallowReplies()
+    const asks = Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
+    await sleep(200)
+    await cluster.nodes[0]?.kill()
+    await asks
+    expect(calls.replaysOf("each")).toHaveLength(20)
+    close()
+  })
+})
+
+describe("a slot that moves from master to master and back under load", () => {
+  /** Moves one slot with its keys. */
+  const move = async (slot: number, from: number, to: number) => {
+    const [source, target] = [cluster.nodes[from], cluster.nodes[to]] as [RedisServer, RedisServer]
+    const [sourceId, targetId] = [
+      String(await command(source.port, "CLUSTER", "MYID")),
+      String(await command(target.port, "CLUSTER", "MYID")),
+    ]
+    await command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceId)
+    await command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetId)
+    for (;;) {
+      const keys = (await command(source.port, "CLUSTER", "GETKEYSINSLOT", slot, 20)) as string[]
+      if (keys.length === 0) break
+      await command(source.port, "MIGRATE", target.host, target.port, "", 0, 5_000, "KEYS", ...keys)
+    }
+    await command(target.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
+    await command(source.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
+  }
+
+  test.each<keyof typeof open>(["ioredis", "node-redis"])(
+    "is followed, and nothing is lost or denied for it, through %s",
+    async (client) => {
+      const slot = slotOf("all", "k")
+      const home = masterOf(slot)
+      const away = (home + 1) % 3
+      const { told } = await endure({
+        // ioredis does not follow a MOVED to an address that is mapped: here it goes to the nodes themselves
+        open: () => open[client](client === "ioredis" ? { natMap: undefined } : {}),
+        calls: client === "ioredis" ? undefined : calls,
+        fault: `slot, ${client}`,
+        then: "throw",
+        strike: async () => {
+          for (let i = 0; i < 3; i += 1) {
+            await move(slot, home, away)
+            await sleep(100)
+            await move(slot, away, home)
+            await sleep(100)
+          }
+        },
+        within: 1_000,
+        lostKey: keysOf(home),
+      })
+      if (client === "node-redis") expect(calls.refusals.MOVED).toBeGreaterThan(0)
+      expect(told.refused + told.unknown).toBe(0)
+    },
+  )
+})
