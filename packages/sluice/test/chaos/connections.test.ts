@@ -103,6 +103,7 @@ describe("a network that stands still and goes on", () => {
         proxy.letGo()
       },
       within: 3_000,
+      answersLate: true,
     })
     expect(told.unknown).toBeGreaterThan(0)
   })

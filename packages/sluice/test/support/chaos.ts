@@ -15,8 +15,11 @@ import {
 import { ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
 import { strict } from "./rigs.js"
 
-/** Milliseconds that a call may be late, on top of how late this process was for anything. */
-const GRACE = 50
+/**
+ * Milliseconds that a call may be late, on a machine that does nothing else, by how long this process was held up at the
+ * worst: twice, because a deadline is due in one turn of the event loop and acted on at the end of the next.
+ */
+export const mayBeLate = (lag: number) => 50 + 2 * lag
 /** Milliseconds. */
 export const DEADLINE = 500
 /** So much that nobody is ever denied. */
@@ -158,7 +161,7 @@ export function besiege(
         lag,
         /** Milliseconds by which the slowest call was late, and may have been. */
         late: longest - deadline,
-        mayBeLate: GRACE + lag,
+        mayBeLate: mayBeLate(lag),
         /** How many callers of the shared key were let through, by the store and without it. */
         admitted: admitted.filter(({ degraded }) => !degraded).length,
         admittedWithout: admitted.filter(({ degraded }) => degraded).length,

@@ -1,0 +1,144 @@
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { setTimeout as sleep } from "node:timers/promises"
+import { createLimiter, type OutagePolicy, SluiceError, tokenBucket } from "sluice"
+import { redisStore } from "sluice/redis"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { clients, DEADLINE, leftOver, mayBeLate, report, resources } from "../support/chaos.js"
+import { startProxy, type TcpProxy } from "../support/proxy.js"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let proxy: TcpProxy
+beforeEach(async () => {
+  server = await startRedis()
+  proxy = await startProxy(server.port)
+})
+afterEach(async () => {
+  await proxy.close()
+  await server.stop()
+})
+
+const OUTAGE = 1_500
+/** A turn every 5 ms, and ten at once. */
+const rate = 200
+const burst = 10
+const policy = tokenBucket({ capacity: burst, refill: rate, every: "1s" })
+
+interface Wait {
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: "had" | "had without" | "STORE_REFUSED" | "STORE_UNKNOWN"
+}
+
+const faults: Record<"SIGKILL" | "SIGSTOP", () => Promise<void>> = {
+  async SIGKILL() {
+    await server.kill()
+    await sleep(OUTAGE)
+    await server.restart()
+  },
+  async SIGSTOP() {
+    process.kill(server.pid, "SIGSTOP")
+    await sleep(OUTAGE)
+    process.kill(server.pid, "SIGCONT")
+  },
+}
+
+describe.each(["SIGKILL", "SIGSTOP"] as const)(
+  "200 who wait for their turn while the server gets a %s",
+  (fault) => {
+    test.each<[keyof typeof clients, OutagePolicy]>([
+      ["ioredis", "throw"],
+      ["node-redis", "closed"],
+      ["ioredis", { local: 0.5 }],
+      ["node-redis", "open"],
+    ])(
+      "have it, or hear in time that there is none; afterwards all go on, through %s, then %o",
+      async (client, then) => {
+        const before = resources()
+        const { client: redis, close } = await clients[client](proxy.port)
+        const limiter = createLimiter({
+          name: "turns",
+          policy,
+          store: redisStore(redis),
+          outage: { deadline: DEADLINE, then },
+        })
+        const loop = monitorEventLoopDelay({ resolution: 2 })
+        loop.enable()
+        const waits: Wait[] = []
+        const strangers: unknown[] = []
+        const waiter = async () => {
+          const startedAt = performance.now()
+          const end = (outcome: Wait["outcome"]) =>
+            waits.push({ startedAt, endedAt: performance.now(), outcome })
+          try {
+            const { degraded } = await limiter.acquire("k")
+            end(degraded ? "had without" : "had")
+          } catch (error) {
+            if (!(error instanceof SluiceError) || !error.code.startsWith("STORE_")) strangers.push(error)
+            else end(error.code as Wait["outcome"])
+          }
+        }
+        let over = false
+        const startedAt = performance.now()
+        const waiters = Array.from({ length: 200 }, async () => {
+          while (!over) {
+            await waiter()
+            await sleep(10)
+          }
+        })
+        await sleep(400)
+        const struckAt = performance.now()
+        await faults[fault]()
+        const healedAt = performance.now()
+        const had = (from: number) =>
+          waits.filter(({ outcome, endedAt }) => outcome === "had" && endedAt > from).length
+        while (had(healedAt) < 50 && performance.now() - healedAt < 10_000) await sleep(10)
+        const recovery = performance.now() - healedAt
+        over = true
+        await Promise.all(waiters)
+        const seconds = (performance.now() - startedAt) / 1_000
+        loop.disable()
+        const lag = loop.max / 1e6
+
+        const count = (outcome: Wait["outcome"]) => waits.filter((wait) => wait.outcome === outcome).length
+        const failed = waits.filter(({ outcome }) => outcome.startsWith("STORE_"))
+        const longest = Math.max(...failed.map((wait) => wait.endedAt - wait.startedAt), 0)
+        // 200 in line at a turn every 5 ms, and those whom the outage has put off
+        const longestWait = Math.max(...waits.map((wait) => wait.endedAt - wait.startedAt))
+        const figures = {
+          had: count("had"),
+          without: count("had without"),
+          refused: count("STORE_REFUSED"),
+          unknown: count("STORE_UNKNOWN"),
+          longest,
+          longestWait,
+          lag,
+          recovery,
+        }
+        report(`waiting, ${fault}, ${client}, ${JSON.stringify(then)}`, figures)
+        expect(strangers).toEqual([])
+        expect(longest).toBeLessThanOrEqual(DEADLINE + mayBeLate(lag))
+        if (then === "throw" || then === "closed") {
+          expect(failed.length).toBeGreaterThan(0)
+          expect(count("had without")).toBe(0)
+        } else {
+          expect(failed).toEqual([])
+          expect(count("had without")).toBeGreaterThan(0)
+        }
+        expect(waits.some(({ endedAt }) => endedAt > struckAt && endedAt < healedAt)).toBe(true)
+        expect(recovery).toBeLessThan(5_000)
+        // an empty server has a full bucket and no line
+        const forgotten = fault === "SIGKILL" ? burst + 200 : 0
+        expect(count("had")).toBeLessThanOrEqual(burst + rate * seconds + forgotten)
+
+        // no turn is booked any more for those who were told that there is none
+        await sleep(100)
+        const { resetAfter } = await limiter.peek("k")
+        expect(resetAfter).toBeLessThan(500)
+        await limiter.close()
+        close()
+        expect(await leftOver(before)).toEqual({})
+      },
+    )
+  },
+)
