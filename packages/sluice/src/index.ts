@@ -1,6 +1,7 @@
 export type { Algorithm, Cells, Explanation, Level } from "./algorithm.js"
 export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
+export { type Claim, type Combined, combine } from "./combine.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"

@@ -2,6 +2,7 @@
 
 import { claim } from "./claims.js"
 import { checkClock } from "./clock.js"
+import { type Claim, claimOn } from "./combine.js"
 import { type Decision, decide } from "./decision.js"
 import { type Duration, milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
@@ -96,6 +97,8 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   ): Promise<T>
   /** Says what `tryAcquire` would say, and changes nothing. */
   peek<O extends Policies = P>(key: string, options?: AskOptions<O>): Promise<Decision<NameOf<O>>>
+  /** An ask for a key, to be combined with those of other limiters: `combine([a.on(org), b.on(user)])`. */
+  on<O extends Policies = P>(key: string, options?: AskOptions<O>): Claim
   /** Spends an estimate, to be settled when the true cost is known. */
   reserve<O extends Policies = P>(key: string, options?: ReserveOptions<O>): Promise<Reservation<P, O>>
   /** A reservation by its id, whichever process made it. */
@@ -251,6 +254,12 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       } catch (error) {
         return Promise.reject(error)
       }
+    },
+    on(key, options = noOptions) {
+      checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
+      // once now, for whoever is wrong to hear of it here
+      chargesOf(key, options)
+      return claimOn(name, key, { ledger, store, charges: () => chargesOf(key, options) })
     },
     async reserve<O extends Policies>(key: string, options: ReserveOptions<O> = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["cost", "policy", "ttl"])
