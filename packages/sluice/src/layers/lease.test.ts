@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { distantStore, type Errand, soon, whenTold } from "../../test/support/distant-store.js"
 import { type World, world } from "../../test/support/world.js"
-import { createLimiter, type Limiter } from "../limiter.js"
+import { createLimiter, type Limiter } from "../create-limiter.js"
 import type { Policies } from "../policies.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "../policy.js"
 import type { Part } from "../store.js"

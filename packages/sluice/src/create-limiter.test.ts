@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest"
-import { createLimiter, type LimiterOptions } from "./limiter.js"
+import { createLimiter, type LimiterOptions } from "./create-limiter.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, tokenBucket } from "./policy.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 import { manualClock } from "./testing/manual-clock.js"
