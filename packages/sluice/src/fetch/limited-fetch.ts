@@ -4,6 +4,7 @@ import { timersOf } from "../clock.js"
 import { createLimiter } from "../create-limiter.js"
 import { type Duration, milliseconds } from "../duration.js"
 import { checkFields, SluiceError, shown } from "../errors.js"
+import { outageTerms } from "../layers/outage-terms.js"
 import type { Limiter, LimiterOptions } from "../limiter.js"
 import type { Policies } from "../policies.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
@@ -52,12 +53,21 @@ export function limitedFetch<const P extends Policies>(
   options: FetchOptions = {},
 ): LimitedFetch<P> {
   const { keyOf, retries, maxHold, send } = checked(options)
-  checkFields("INVALID_OPTION", "limitedFetch", limits, ["name", "policy", "store", "maxWait", "maxWaiters"])
+  checkFields("INVALID_OPTION", "limitedFetch", limits, [
+    "name",
+    "policy",
+    "store",
+    "outage",
+    "maxWait",
+    "maxWaiters",
+  ])
   const { store = memoryStore(), maxWaiters = 10_000 } = limits
   const limiter = createLimiter<P>({ ...limits, store })
   const timers = timersOf(store.clock)
   const sleepers = new Sleepers(timers, maxWaiters)
-  const holds = holdsOn(store, limiter.name, timers)
+  // who cannot be told of a hold has none: it is no more than a courtesy to whom is called
+  const open = { ...outageTerms(limits.outage), policy: "open" as const, onChange: () => {} }
+  const holds = holdsOn(store.layers?.outage?.(store, open) ?? store, limiter.name, timers)
   let closed = false
 
   /** Waits until it may send: it has a turn, and the key is not held back. */

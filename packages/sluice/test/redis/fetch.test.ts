@@ -127,6 +127,47 @@ test("its key on Redis expires with the hold, and meets no policy's", async () =
   expect(ttl).toBeLessThanOrEqual(31_000)
 })
 
+test("without Redis calls are made as the limiter has it, and what was told is heard in this process", async () => {
+  const own = await startRedis()
+  const client = new Redis(own.port, own.host, { enableOfflineQueue: false, maxRetriesPerRequest: 0 })
+  client.on("error", () => {})
+  onTestFinished(async () => {
+    client.disconnect()
+    await own.stop()
+  })
+  const upstream = await startUpstream({}, {}, { status: 429, headers: { "retry-after": 1 } }, {})
+  onTestFinished(() => upstream.stop())
+  const policy = fixedWindow({ limit: 100, window: "1m" })
+  const store = redisStore(ioredis(client), { retryFor: 0 })
+  const outage = { deadline: 200, then: "open" } as const
+  const fetch = limitedFetch({ policy, store, outage }, { retries: 0 })
+  const strict = limitedFetch({ policy, store, outage: { deadline: 200 } })
+  onTestFinished(async () => {
+    await Promise.all([fetch.close(), strict.close()])
+  })
+  expect((await fetch(upstream.url)).status).toBe(200)
+  process.kill(own.pid, "SIGSTOP")
+  expect((await fetch(upstream.url)).status).toBe(200)
+  await own.kill()
+  expect((await fetch(upstream.url)).status).toBe(429)
+  expect((await fetch(upstream.url)).status).toBe(200)
+  const [refused, sent] = upstream.requests.slice(2).map(({ at }) => at)
+  expect(Number(sent) - Number(refused)).toBeGreaterThanOrEqual(1_000)
+  await expect(strict(upstream.url)).rejects.toMatchObject({ code: expect.stringMatching(/^STORE_/) })
+})
+
+test("a store that stops to answer between turn and call holds nobody back", async () => {
+  const upstream = await startUpstream({})
+  onTestFinished(() => upstream.stop())
+  const store = redis()
+  const ask: Store["ask"] = (question) =>
+    question.mode === "peek" ? new Promise(() => {}) : store.ask(question)
+  const policy = fixedWindow({ limit: 100, window: "1m" })
+  const fetch = limitedFetch({ name: "silent", policy, store: { ...store, ask }, outage: { deadline: 50 } })
+  expect((await fetch(upstream.url)).status).toBe(200)
+  await fetch.close()
+})
+
 async function fetcher(): Promise<(url: string) => Promise<number>> {
   const child: ChildProcess = fork(program, [String(server.port)], {
     cwd: root,
