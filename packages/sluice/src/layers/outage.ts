@@ -107,7 +107,7 @@ export function outage(store: Store, { deadline, policy, onChange }: OutageTerms
   }
 
   const guard = <T>(call: () => T | Promise<T>): T | Promise<T> => {
-    if (!breaker.admits()) throw givenUp()
+    if (!breaker.admits()) return nextTurn().then(() => Promise.reject(givenUp()))
     return inTime(call)
   }
 
@@ -119,7 +119,7 @@ export function outage(store: Store, { deadline, policy, onChange }: OutageTerms
     },
 
     ask(ask) {
-      if (!breaker.admits()) return instead(ask, givenUp())
+      if (!breaker.admits()) return nextTurn().then(() => instead(ask, givenUp()))
       settleUp(ask)
       try {
         const answer = inTime(
@@ -156,6 +156,11 @@ function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
   if (error.cause instanceof Error && error.cause.message.startsWith("WRONGTYPE")) return false
   return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
+}
+
+/** Lets timers and sockets have their turn, so that who asks again and again does not keep the store from coming back. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function times(part: Part, count: number): Part {

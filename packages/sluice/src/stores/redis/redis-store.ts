@@ -24,7 +24,7 @@ export interface RedisStoreOptions {
    * A refund or reset in another process is then seen within that second.
    */
   readonly denyCache?: boolean
-  /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
+  /** How long a call that was certainly not executed is tried again; `"500ms"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
 
@@ -34,7 +34,7 @@ const ends = Object.fromEntries(suffixes.map((suffix) => [suffix, `:${suffix}`])
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "denyCache", "retryFor"])
-  const { prefix = "sluice:1", clock, denyCache = true, retryFor = "1s" } = options
+  const { prefix = "sluice:1", clock, denyCache = true, retryFor = "500ms" } = options
   if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
