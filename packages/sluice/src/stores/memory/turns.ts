@@ -180,8 +180,8 @@ export function turnsOn(
       const cells = shelf.cells(slot, reservations.algorithm) as Float64Array
       const cell = shelf.cell(slot, reservations.algorithm)
       const [debitedAt, till] = [cells[cell] as number, cells[cell + 1] as number]
-      shelf.remove(slot)
       if (till <= now) return false
+      shelf.remove(slot)
       giveBack(back, debitedAt, now)
       if (more.length > 0) this.charge({ parts: more, count: 1, mode: "charge", maxWait }, now)
       return true
