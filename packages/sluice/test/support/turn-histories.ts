@@ -69,9 +69,13 @@ const intent = fc.record<Intent>({
       arbitrary: fc.constant(call),
     })),
   ),
-  move: anywhere,
-  policy: fc.constantFrom(0, 0, 0, 0, 1, 2),
-  key: fc.constantFrom(0, 0, 0, 1),
+  // mostly at once, so that there is a line
+  move: fc.oneof(
+    { weight: 3, arbitrary: fc.constant({ to: "here", size: 0, nudge: 0 } as const) },
+    { weight: 2, arbitrary: anywhere },
+  ),
+  policy: fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2),
+  key: fc.constantFrom(0, 0, 0, 0, 0, 1),
   // mostly alike, so that turns that are given back find a taker
   size: fc.oneof(
     { weight: 3, arbitrary: fc.constant({ of: "one", n: 0 } as const) },
@@ -80,11 +84,15 @@ const intent = fc.record<Intent>({
   choice: fc.integer({ min: 0, max: 11 }),
 })
 
+const SMALL = 6
 const lengths = { minLength: 5, maxLength: 40, size: "max" } as const
 
 /** Histories of one policy of a kind, two keys, and now and then a relative of the policy. */
 export function turnHistoryOf(kind: Kind): fc.Arbitrary<TurnHistory> {
-  const policies = fc.tuple(relativesOf(kind), policyOf(kind))
+  const policies = fc.tuple(
+    mostlySmall(relativesOf(kind), ([policy]) => policy),
+    policyOf(kind),
+  )
   return fc.tuple(policies, fc.array(intent, lengths)).map(([[[a, b], c], intents]) =>
     settled(intents, ({ policy, key, size }) => {
       const chosen = [a, b, c][policy] as Policy
@@ -97,7 +105,7 @@ export function turnHistoryOf(kind: Kind): fc.Arbitrary<TurnHistory> {
 
 /** Histories whose asks charge one, two or three policies of any kinds, all or nothing. */
 export function turnHistoryOfSeveral(): fc.Arbitrary<TurnHistory> {
-  const any = fc.constantFrom(...kinds).chain(policyOf)
+  const any = mostlySmall(fc.constantFrom(...kinds).chain(policyOf), (policy) => policy)
   return fc.tuple(any, any, any, fc.array(intent, lengths)).map(([a, b, c, intents]) =>
     settled(intents, ({ policy, key, size }) =>
       [a, b, c].slice(0, 3 - policy).map((each, i) => ({
@@ -108,6 +116,12 @@ export function turnHistoryOfSeveral(): fc.Arbitrary<TurnHistory> {
       })),
     ),
   )
+}
+
+/** Most often with a limit that is soon reached. */
+function mostlySmall<T>(any: fc.Arbitrary<T>, policy: (value: T) => Policy): fc.Arbitrary<T> {
+  const small = any.filter((value) => limitOf(policy(value)) <= SMALL)
+  return fc.oneof({ weight: 4, arbitrary: small }, { weight: 1, arbitrary: any })
 }
 
 /** Puts a time to each intent, and to what it refers to, by playing it. */
@@ -133,7 +147,11 @@ function settled(intents: readonly Intent[], partsOf: (intent: Intent) => Part[]
     const ask = (asked: Ask): TurnOperation => ({ at, call: "ask", ask: asked })
 
     if (call === "leave") {
-      const [turn] = turns.splice(chosen(turns.length, choice), 1)
+      // most often one that is to come
+      const coming = turns.filter((turn) => turn.at > at)
+      const among = coming.length > 0 && choice !== 6 ? coming : turns
+      const index = turns.indexOf(among[chosen(among.length, choice)] as Turn)
+      const [turn] = turns.splice(Math.max(index, 0), 1)
       if (turn === undefined) return []
       const operation = { at, call, turn } as const
       play(operation)
@@ -189,9 +207,8 @@ function chosen(length: number, choice: number): number {
 function waits(policy: Policy): number[] {
   const period = periodOf(policy)
   const share = (twelfths: number) => Math.floor((period * twelfths) / 12)
-  return [0, 1, share(1), share(6), share(12), share(13), share(24), share(30)].concat(
-    [3, 5, 7, 10].map((times) => Math.min(period * times, 3e14)),
-  )
+  const periods = [2, 3, 3, 5, 7, 10].map((times) => Math.min(period * times, 3e14))
+  return [0, 1, share(6), share(12), share(13), share(30), ...periods]
 }
 
 /** Settles each part for less, for more, or as it was. */

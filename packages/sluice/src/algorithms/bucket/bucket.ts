@@ -12,6 +12,8 @@ export const REACH = 3
 /** Where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
 export const ANCHOR = 4
 export const LAPSES_AT = 5
+/** When the last turn is, if it was to come when it was booked; else 0. */
+export const LAST = 6
 
 export interface BucketView {
   now: number
@@ -23,6 +25,7 @@ export interface BucketView {
   reach: number
   anchor: number
   lapsesAt: number
+  last: number
   jumped: boolean
 }
 
@@ -35,6 +38,7 @@ const seen: BucketView = {
   reach: 0,
   anchor: Number.NaN,
   lapsesAt: 0,
+  last: 0,
   jumped: false,
 }
 
@@ -73,11 +77,13 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     let part = 0
     let anchor = Number.NaN
     let lapsesAt = 0
+    let last = 0
     if (cells !== undefined) {
       full = cells[cell + FULL] as number
       reach = cells[cell + REACH] as number
       anchor = cells[cell + ANCHOR] as number
       lapsesAt = cells[cell + LAPSES_AT] as number
+      last = cells[cell + LAST] as number
       part = rescaled(cells[cell + PART] as number, cells[cell + PARTS] as number, terms.parts)
       if (part === terms.parts) {
         full += 1
@@ -91,6 +97,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       part = 0
       anchor = Number.NaN
       lapsesAt = 0
+      last = 0
     }
     let at = now
     if (step > 0) {
@@ -114,6 +121,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     seen.reach = reach
     seen.anchor = anchor
     seen.lapsesAt = lapsesAt
+    seen.last = last
     seen.jumped = jumped
     return seen
   },
@@ -152,31 +160,60 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.part -= parts
       view.ahead += 1
     }
-    const lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    return keep(terms, view, terms.reach + wholeMilliseconds(lead), lapsesAt, cells, cell)
+    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    if (lead > 0) view.last = Math.max(view.last, view.now)
+    return keep(terms, view, terms.reach + wholeMilliseconds(lead), cells, cell)
   },
 
   turn(terms, view) {
     if (terms.queue === 0) return this.wait(terms, this.tell(terms, view, true))
-    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead + (view.part > 0 ? 1 : 0)
+    // rounded down, or what is rounded up would add up from turn to turn
+    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
   },
 
-  mark: (view) => view.at + view.ahead,
+  lineWidth: 5,
+
+  line: ({ at, ahead, part, anchor, lapsesAt, last }) => [
+    at + ahead,
+    part,
+    last,
+    Number.isNaN(anchor) ? -1 : anchor,
+    lapsesAt,
+  ],
+
+  restore(terms, view, line, cells, cell) {
+    const [full, part, last, anchor, lapsesAt] = line as [number, number, number, number, number]
+    if (Math.max(full + 1, lapsesAt) <= view.now) return 0
+    view.ahead = full - view.at
+    view.part = part
+    view.last = last
+    view.anchor = anchor < 0 ? Number.NaN : anchor
+    view.lapsesAt = lapsesAt
+    return keep(terms, view, view.reach, cells, cell)
+  },
 
   charge(terms, view, maxWait, cells, cell) {
-    const most = Math.max(view.ahead, 2 * terms.span + maxWait)
+    const { parts } = terms
+    const carry = 2 * terms.spanPart >= parts ? 1 : 0
+    let most = 2 * terms.span + carry + maxWait
+    let mostPart = 2 * terms.spanPart - carry * parts
+    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
+      most = view.ahead
+      mostPart = view.part
+    }
     view.ahead += terms.cost
     view.part += terms.costPart
-    if (view.part >= terms.parts) {
-      view.part -= terms.parts
+    if (view.part >= parts) {
+      view.part -= parts
       view.ahead += 1
     }
-    if (view.ahead >= most) {
+    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
       view.ahead = most
-      view.part = 0
+      view.part = mostPart
     }
     const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + view.ahead))
-    return keep(terms, view, reach, Math.max(view.lapsesAt, view.now + terms.life), cells, cell)
+    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    return keep(terms, view, reach, cells, cell)
   },
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
@@ -195,11 +232,11 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.part = 0
       if (view.lapsesAt <= view.now) return 0
     }
-    return keep(terms, view, view.reach, view.lapsesAt, cells, cell)
+    return keep(terms, view, view.reach, cells, cell)
   },
 
   mend(terms, view, cells, cell) {
-    return view.jumped ? keep(terms, view, view.reach, view.lapsesAt, cells, cell) : 0
+    return view.jumped ? keep(terms, view, view.reach, cells, cell) : 0
   },
 
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
@@ -260,27 +297,33 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   holds: () => Number.POSITIVE_INFINITY,
 }
-/** How much time's worth has been refilled since a moment: in steps, if steps are counted. */
-function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
-  if (step === 0) return Math.max(now - moment, 0)
-  return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
+
+/**
+ * How much time's worth has been refilled since a moment, and will have been when the last turn comes: in steps, if
+ * steps are counted.
+ */
+function refilledSince(moment: number, { step }: BucketTerms, { now, last, anchor }: BucketView): number {
+  const until = Math.max(now, last)
+  if (step === 0) return Math.max(until - moment, 0)
+  const steps = Math.floor((until - anchor) / step) - Math.floor((moment - anchor) / step)
+  return Math.max(steps * step, 0)
 }
 
 function keep(
   terms: BucketTerms,
   view: BucketView,
   reach: number,
-  lapsesAt: number,
   cells: Float64Array,
   cell: number,
 ): number {
   const full = view.at + view.ahead
-  const until = Number.isNaN(view.anchor) ? 0 : lapsesAt
+  const until = Number.isNaN(view.anchor) ? 0 : view.lapsesAt
   cells[cell + FULL] = full
   cells[cell + PART] = view.part
   cells[cell + PARTS] = terms.parts
   cells[cell + REACH] = reach
   cells[cell + ANCHOR] = view.anchor
   cells[cell + LAPSES_AT] = until
+  cells[cell + LAST] = view.last >= view.now ? view.last : 0
   return Math.max(full + 1, until)
 }

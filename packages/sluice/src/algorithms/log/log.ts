@@ -116,7 +116,22 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     return this.wait(terms, this.tell(terms, view, true))
   },
 
-  mark: (view) => view.last,
+  lineWidth: 4,
+
+  line({ state }) {
+    const newest = state.at.length - 1
+    return columns(state).map((column) => nth(column, newest))
+  },
+
+  restore(_terms, { now, state }, line, cells, cell) {
+    const [at, sum, till, lead] = line as [number, number, number, number]
+    const newest = state.at.length - 1
+    cutAfter(state, newest - 1)
+    // the last turn may have been merged into the entry before it
+    if (newest === state.start || nth(state.sum, newest - 1) !== sum) append(state, at, sum, till, lead)
+    cells[cell] = state
+    return state.at.length - 1 === state.start || till * 1_000 <= now ? 0 : till * 1_000
+  },
 
   charge(terms, view, maxWait, cells, cell) {
     const { limit, window, cost } = terms
@@ -124,7 +139,11 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const one = { ...terms, cost: 1 }
     const fits = this.room(one, view, cost)
     // what fits is spent now, the rest at the turn that it would have had
-    let until = fits > 0 ? this.take(one, view, fits, cells, cell) : this.mend(terms, view, cells, cell)
+    let until =
+      fits > 0
+        ? this.take(one, view, fits, cells, cell)
+        : nth(view.state.till, view.state.till.length - 1) * 1_000
+    cells[cell] = view.state
     const owed = { ...terms, cost: Math.min(cost - fits, limit) }
     const wait = this.turn(owed, this.read(owed, cells, cell, now))
     if (owed.cost > 0 && wait <= maxWait + window) {
