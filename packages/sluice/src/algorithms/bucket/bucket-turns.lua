@@ -52,7 +52,12 @@ function bucket.charge(terms, key, maxWait, reply)
   end
   if ahead > most or (ahead == most and part > mostPart) then ahead, part = most, mostPart end
   local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
-  keep(terms, key, at + ahead, part, reach, anchor, max(lapsesAt, now + (terms.life or 0)), before, last)
+  lapsesAt = max(lapsesAt, now + (terms.life or 0))
+  if terms.step then
+    -- debt may last until a step that comes later than any spending leads
+    lapsesAt = max(lapsesAt, at + ceil((ahead + (part > 0 and 1 or 0)) / terms.step) * terms.step)
+  end
+  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
   reply[#reply + 1] = ahead
   if terms.parts or terms.step then reply[#reply + 1] = part end
   if terms.step then reply[#reply + 1] = now - at end

@@ -213,6 +213,11 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     }
     const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + view.ahead))
     view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    if (terms.step > 0) {
+      // debt may last until a step that comes later than any spending leads
+      const paid = Math.ceil((view.ahead + (view.part > 0 ? 1 : 0)) / terms.step) * terms.step
+      view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
+    }
     return keep(terms, view, reach, cells, cell)
   },
 

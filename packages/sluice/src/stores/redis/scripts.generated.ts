@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "54874b726a8f0aa673b3c18a2e08f19ade4653c0",
+    sha: "e484bd55eb102f82314505a83f5b2b3c5853d6fb",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -225,7 +225,11 @@ ahead = ahead + 1
 end
 if ahead > most or (ahead == most and part > mostPart) then ahead, part = most, mostPart end
 local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
-keep(terms, key, at + ahead, part, reach, anchor, max(lapsesAt, now + (terms.life or 0)), before, last)
+lapsesAt = max(lapsesAt, now + (terms.life or 0))
+if terms.step then
+lapsesAt = max(lapsesAt, at + ceil((ahead + (part > 0 and 1 or 0)) / terms.step) * terms.step)
+end
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
