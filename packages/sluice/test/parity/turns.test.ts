@@ -17,10 +17,10 @@ afterAll(() => comparison.stop())
 
 describe("Lua books, owes, reserves and gives back as TypeScript does", () => {
   test.for(kinds.map((kind, i) => [kind, 4_000 + i] as const))("%s", async ([kind, seed]) => {
-    await comparison.compare(kind, turnHistoryOf(kind), { seed, numRuns: 600 })
+    await comparison.compare(kind, turnHistoryOf(kind), { seed, numRuns: 500 })
   })
 
   test("under several policies", async () => {
-    await comparison.compare("several policies", turnHistoryOfSeveral(), { seed: 4_100, numRuns: 1_500 })
+    await comparison.compare("several policies", turnHistoryOfSeveral(), { seed: 4_100, numRuns: 1_000 })
   })
 })

@@ -12,9 +12,12 @@ local function read(terms, key)
     expiresAt = stop
     if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
   end
-  -- further ahead than a window reaches: the clock went back; the window counts as opened now
+  -- further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
   local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-  if jumped then start, stop, booked = now, now + reach * 1000, 0 end
+  if jumped then
+    start = booked == 1 and now + reach * 1000 - (stop - start) or now
+    stop = now + reach * 1000
+  end
   local opens = booked == 1 and max(start - now, 0) or 0
   return start, stop, used, reach, jumped, expiresAt, opens, booked
 end

@@ -87,11 +87,10 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     seen.reach = cells[cell + REACH] as number
     seen.booked = cells[cell + BOOKED] as 0 | 1
     const reach = seen.reach * 1_000
-    // further ahead than a window reaches: the clock went back; the window counts as opened now
+    // further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
     if (seen.stop - now > reach + Math.max(terms.window, GRACE)) {
-      seen.start = now
+      seen.start = seen.booked === 1 ? now + reach - (seen.stop - seen.start) : now
       seen.stop = now + reach
-      seen.booked = 0
       seen.jumped = true
     }
     if (seen.booked === 1) seen.opens = Math.max(seen.start - now, 0)

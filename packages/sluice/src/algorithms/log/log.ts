@@ -71,7 +71,7 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const last = nth(state.at, newest)
     const sum = nth(state.sum, newest)
     const reach = nth(state.till, newest) * 1_000 - last
-    // further ahead than a window reaches: the clock went back; what counted then counts as spent now
+    // further ahead than a window reaches: the clock went back; what counted then counts as spent or booked now
     const lead = nth(state.lead, newest)
     const jumped = last - now > Math.max(reach, GRACE) + lead * 1_000
     const counts = jumped
@@ -82,8 +82,9 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const total = units(sum, base)
     if (!jumped) return { now, state, first, base, total, last, booked: lead > 0, jumped }
     const mended = empty()
-    append(mended, now, total, wholeMilliseconds(now + reach), 0)
-    return { now, state: mended, first: 1, base: 0, total, last: now, booked: false, jumped }
+    const at = now + lead * 1_000
+    append(mended, at, total, wholeMilliseconds(at + reach), lead)
+    return { now, state: mended, first: 1, base: 0, total, last: at, booked: lead > 0, jumped }
   },
 
   room(terms, view, count) {

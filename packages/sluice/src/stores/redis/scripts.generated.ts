@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "e484bd55eb102f82314505a83f5b2b3c5853d6fb",
+    sha: "a0889865ab0c5fd2c251df1e7d56da49e7788b61",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -249,7 +249,10 @@ expiresAt = stop
 if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
 end
 local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-if jumped then start, stop, booked = now, now + reach * 1000, 0 end
+if jumped then
+start = booked == 1 and now + reach * 1000 - (stop - start) or now
+stop = now + reach * 1000
+end
 local opens = booked == 1 and max(start - now, 0) or 0
 return start, stop, used, reach, jumped, expiresAt, opens, booked
 end
@@ -395,10 +398,11 @@ if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-till = ceil((now + reach) / 1000)
+last = now + leads * 1000
+till = ceil((last + reach) / 1000)
 return {
-head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-leads = 0, sum = total, till = till, jumped = true,
+head = head, first = 1, firstValue = packed(last, total, till, leads), base = 0, total = total, last = last,
+leads = leads, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -432,7 +436,7 @@ view.first = view.first - gone
 end
 local function mend(view, key)
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till, view.leads))
 expire(key, view.till * 1000, 0)
 view.expiresAt = view.till * 1000
 end
@@ -1093,7 +1097,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "22be6dffd1c2c2ba922ed0016216486c69c997b1",
+    sha: "d622a310c3153ed33b70e29102db3eeeb83f917d",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1145,7 +1149,10 @@ expiresAt = stop
 if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
 end
 local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-if jumped then start, stop, booked = now, now + reach * 1000, 0 end
+if jumped then
+start = booked == 1 and now + reach * 1000 - (stop - start) or now
+stop = now + reach * 1000
+end
 local opens = booked == 1 and max(start - now, 0) or 0
 return start, stop, used, reach, jumped, expiresAt, opens, booked
 end
@@ -1268,7 +1275,7 @@ end
 return reply`,
   },
   log: {
-    sha: "7ca356c7b57c285e9d637f90db0f7e2dfeee56a4",
+    sha: "e2e3630205ce21c65776d868cf084298127797f0",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1365,10 +1372,11 @@ if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-till = ceil((now + reach) / 1000)
+last = now + leads * 1000
+till = ceil((last + reach) / 1000)
 return {
-head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-leads = 0, sum = total, till = till, jumped = true,
+head = head, first = 1, firstValue = packed(last, total, till, leads), base = 0, total = total, last = last,
+leads = leads, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -1402,7 +1410,7 @@ view.first = view.first - gone
 end
 local function mend(view, key)
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till, view.leads))
 expire(key, view.till * 1000, 0)
 view.expiresAt = view.till * 1000
 end
