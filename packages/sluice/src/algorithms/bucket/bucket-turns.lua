@@ -51,11 +51,12 @@ function bucket.charge(terms, key, maxWait, reply)
     ahead = ahead + 1
   end
   if ahead > most or (ahead == most and part > mostPart) then ahead, part = most, mostPart end
-  local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
+  local debt = ahead + (part > 0 and 1 or 0)
+  local reach = max(terms.reach, ceil((at - now + debt) / 1000))
   lapsesAt = max(lapsesAt, now + (terms.life or 0))
   if terms.step then
     -- debt may last until a step that comes later than any spending leads
-    lapsesAt = max(lapsesAt, at + ceil((ahead + (part > 0 and 1 or 0)) / terms.step) * terms.step)
+    lapsesAt = max(lapsesAt, at + ceil(debt / terms.step) * terms.step)
   end
   keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
   reply[#reply + 1] = ahead

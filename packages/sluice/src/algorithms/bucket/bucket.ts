@@ -211,11 +211,12 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.ahead = most
       view.part = mostPart
     }
-    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + view.ahead))
+    const debt = view.ahead + (view.part > 0 ? 1 : 0)
+    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + debt))
     view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
     if (terms.step > 0) {
       // debt may last until a step that comes later than any spending leads
-      const paid = Math.ceil((view.ahead + (view.part > 0 ? 1 : 0)) / terms.step) * terms.step
+      const paid = Math.ceil(debt / terms.step) * terms.step
       view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
     }
     return keep(terms, view, reach, cells, cell)

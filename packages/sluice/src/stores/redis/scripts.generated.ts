@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "a0889865ab0c5fd2c251df1e7d56da49e7788b61",
+    sha: "75fe036797083ea1170b6b4e9e333c5ae41f770e",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -224,10 +224,11 @@ part = part - parts
 ahead = ahead + 1
 end
 if ahead > most or (ahead == most and part > mostPart) then ahead, part = most, mostPart end
-local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
+local debt = ahead + (part > 0 and 1 or 0)
+local reach = max(terms.reach, ceil((at - now + debt) / 1000))
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
 if terms.step then
-lapsesAt = max(lapsesAt, at + ceil((ahead + (part > 0 and 1 or 0)) / terms.step) * terms.step)
+lapsesAt = max(lapsesAt, at + ceil(debt / terms.step) * terms.step)
 end
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
 reply[#reply + 1] = ahead
