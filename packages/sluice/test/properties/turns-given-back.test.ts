@@ -101,8 +101,11 @@ describe("when every turn was given back before it came, nothing is spent by it"
   test.each(cases)(
     "%s: the search finds what loses or gives too much",
     { timeout: 60_000 },
-    (_, policies) => {
-      for (const { change } of [neverLeft, leftAsGift]) expect(search(policies, 17, change).failed).toBe(true)
+    (of, policies) => {
+      expect(search(policies, 17, neverLeft.change).failed).toBe(true)
+      // under these a gift is the newest units, as is the last turn
+      const alike = of === "slidingLog" || of === "leakyBucket"
+      expect(search(policies, 17, leftAsGift.change).failed).toBe(!alike)
     },
   )
 })
