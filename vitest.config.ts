@@ -13,6 +13,7 @@ export default defineConfig({
     alias: [
       { find: /^sluice$/, replacement: source("index.ts") },
       { find: /^sluice\/redis$/, replacement: source("stores/redis/index.ts") },
+      { find: /^sluice\/redisson$/, replacement: source("redisson/index.ts") },
       { find: /^sluice\/testing$/, replacement: source("testing/index.ts") },
     ],
   },
@@ -20,8 +21,8 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     projects: [
-      project("unit", ["src", "test/unit", "test/properties"]),
-      project("redis", ["test/redis", "test/conformance", "test/parity", "test/seeds"], {
+      project("unit", ["src", "test/unit", "test/properties"], { testTimeout: 30_000 }),
+      project("redis", ["test/redis", "test/conformance", "test/parity", "test/seeds", "test/redisson"], {
         testTimeout: 60_000,
         hookTimeout: 60_000,
       }),

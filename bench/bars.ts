@@ -43,6 +43,10 @@ export function barsOf(results: readonly Result[]): Bar[] {
     figure("memory-scale", "sluice, 1 M keys", "nanoseconds"),
     figure("memory-scale", "sluice, 1 k keys", "nanoseconds"),
   ]
+  const turns = ["tokenBucket", "leakyBucket"].map((policy): Bar => {
+    const what = `1,000 wait, 200 a second, ${policy}: calls to Redis per grant`
+    return { what, most: 1.1, measured: figure("waiting-200", `sluice ${policy}`, "scriptsPerGrant") }
+  })
   const shared = (name: string) => figure("lease-processes", "sluice, leased", name)
 
   return [
@@ -60,6 +64,7 @@ export function barsOf(results: readonly Result[]): Bar[] {
     over("hot-key-allowed", 50, "allowed hot key, leased", "sluice, leased"),
     { what: "four processes with leases: most admitted, to the bound", most: 1, measured: shared("ofBound") },
     { what: "four processes with leases: share of the limit used", least: 0.95, measured: shared("used") },
+    ...turns,
     over("memory-warm", 1, "in memory, 10,000 keys"),
     over("memory-warm", 0.6, "in memory, 10,000 keys", "sluice", "Map (floor)"),
     over("memory-new", 3, "in memory, new keys"),

@@ -11,6 +11,7 @@ import { leaseProcesses } from "./cases/lease-processes.js"
 import { memoryNew, memoryScale, memoryWarm } from "./cases/memory.js"
 import { policies, threePolicies } from "./cases/policies.js"
 import { redisMemory } from "./cases/redis-memory.js"
+import { waiting } from "./cases/waiting.js"
 import { progressOf } from "./progress.js"
 import { startServer } from "./redis.js"
 import { environmentOf, write } from "./report.js"
@@ -27,6 +28,7 @@ const cases: Case[] = [
   fixedRate,
   cluster,
   leaseProcesses,
+  waiting,
   accuracy,
   redisMemory,
   memoryWarm,

@@ -18,6 +18,8 @@ export interface Server extends Connecting {
   cpu(): Promise<number>
   /** How many scripts clients have called so far. */
   scriptCalls(): Promise<number>
+  /** How many commands it has run so far, those inside scripts among them; its own `INFO` is left out. */
+  commands(): Promise<number>
   /** Bytes in use. */
   memory(): Promise<number>
   version(): Promise<string>
@@ -63,6 +65,7 @@ function serverOf(nodes: readonly RedisServer[], connect: Server["connect"]): Se
     connect,
     cpu: async () => (await sum("cpu", /^used_cpu_(?:user|sys):([\d.]+)/gm)) * 1e6,
     scriptCalls: () => sum("commandstats", /^cmdstat_eval(?:sha)?:calls=(\d+)/gm),
+    commands: () => sum("commandstats", /^cmdstat_(?!info:)[^:]+:calls=(\d+)/gm),
     memory: () => sum("memory", /^used_memory:(\d+)/gm),
     async version() {
       const info = String(await command(ports[0] as number, "INFO", "server"))

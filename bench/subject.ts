@@ -8,6 +8,16 @@ export interface Subject {
   close(): Promise<void>
 }
 
+/** One library, or one way to use it, where callers wait for their turn; it has one key. */
+export interface WaitingSubject {
+  /** Waits for a turn, and says when it has come. */
+  wait(granted: () => void): Promise<unknown>
+  /** Resolves when all who have asked so far are in line. */
+  inLine(): Promise<unknown>
+  /** Ends, and sends away who still waits. */
+  close(): Promise<void>
+}
+
 /** The peer that ratios are to. */
 export const baseline = "rate-limiter-flexible"
 

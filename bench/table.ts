@@ -16,6 +16,7 @@ const compared = ["rate", "p99"]
 
 const show: Record<string, { head: string; as: (value: number) => string; spread?: boolean }> = {
   rate: { head: "decisions/s", as: number(0), spread: true },
+  grantRate: { head: "grants/s", as: number(0), spread: true },
   nanoseconds: { head: "ns each", as: number(0) },
   p50: { head: "p50 ms", as: number(3) },
   p99: { head: "p99 ms", as: number(3), spread: true },
@@ -31,6 +32,10 @@ const show: Record<string, { head: string; as: (value: number) => string; spread
   ofLimit: { head: "of the limit", as: percent },
   ofBound: { head: "of the bound", as: percent },
   used: { head: "limit used", as: percent },
+  rateUsed: { head: "rate used", as: percent, spread: true },
+  longestGap: { head: "longest gap/even", as: number(1), spread: true },
+  scriptsPerGrant: { head: "scripts/grant", as: number(3) },
+  commandsPerGrant: { head: "commands/grant", as: number(2) },
   seconds: { head: "seconds", as: number(0) },
 }
 

@@ -1,5 +1,5 @@
-// Embeds the Lua scripts in a TypeScript module, so that the package reads no file at run time.
-// `--check` writes nothing and fails when the module on disk is not what the Lua files make.
+// Embeds the Lua scripts in TypeScript modules, so that the package reads no file at run time.
+// `--check` writes nothing and fails when a module on disk is not what the Lua files make.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -21,8 +21,23 @@ const scripts = {
   ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask([`${path}.lua`])])),
 }
 
+const onRedisson = (name) => ["redisson/lua/state.lua", `redisson/lua/${name}.lua`]
+
+const redissonScripts = {
+  acquire: onRedisson("acquire"),
+  availablePermits: onRedisson("available-permits"),
+  setRate: onRedisson("set-rate"),
+  getConfig: onRedisson("get-config"),
+  giveBack: onRedisson("give-back"),
+  delete: ["redisson/lua/delete.lua"],
+}
+
+const modules = {
+  "stores/redis/scripts.generated.ts": scripts,
+  "redisson/scripts.generated.ts": redissonScripts,
+}
+
 const folder = new URL("../packages/sluice/src/", import.meta.url)
-const target = new URL("stores/redis/scripts.generated.ts", folder)
 
 function strip(lua) {
   return lua
@@ -50,17 +65,18 @@ function embed([name, paths]) {
   return `  ${name}: {\n    sha: "${sha}",\n    source: \`${literal}\`,\n  },\n`
 }
 
-const wanted = `// Made by scripts/embed-lua.mjs from the Lua files: do not edit.
+for (const [path, scripts] of Object.entries(modules)) {
+  const target = new URL(path, folder)
+  const wanted = `// Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
 ${Object.entries(scripts).map(embed).join("")}} as const
 `
-const found = existsSync(target) ? readFileSync(target, "utf8") : ""
-
-if (found !== wanted && process.argv.includes("--check")) {
-  console.error("scripts.generated.ts differs from the Lua files: run `npm run embed` and commit the result")
-  process.exit(1)
-}
-if (found !== wanted) {
+  const found = existsSync(target) ? readFileSync(target, "utf8") : ""
+  if (found === wanted) continue
+  if (process.argv.includes("--check")) {
+    console.error(`${path} differs from the Lua files: run \`npm run embed\` and commit the result`)
+    process.exit(1)
+  }
   writeFileSync(target, wanted)
   console.log(`wrote ${fileURLToPath(target)}`)
 }

@@ -8,7 +8,7 @@ import {
 } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import type { Connecting } from "../redis.js"
-import { plenty, type Subject, serial } from "../subject.js"
+import { plenty, type Subject, serial, type WaitingSubject } from "../subject.js"
 
 /** A bucket that never runs dry in a run, and that is never full either. */
 export const roomyBucket = tokenBucket({ capacity: plenty, refill: 10, every: "1s" })
@@ -52,5 +52,22 @@ export async function leasedSluice(
   } catch (error) {
     if (error instanceof SluiceError && error.code === "INVALID_OPTION") return undefined
     throw error
+  }
+}
+
+/** Callers that wait for their turn, on Redis or, without one, in memory. */
+export async function waitingSluice(policy: Policies, on?: Connecting): Promise<WaitingSubject> {
+  const client = await on?.connect()
+  const common = { name: `bench${serial()}`, policy }
+  const limiter = createLimiter(client ? { ...common, store: redisStore(ioredis(client)) } : common)
+  const key = "everybody"
+  return {
+    wait: (granted) => limiter.acquire(key).then(granted),
+    // asks leave in the order in which they came: this one is answered behind all before it
+    inLine: () => limiter.peek(key),
+    async close() {
+      await limiter.close()
+      client?.disconnect()
+    },
   }
 }

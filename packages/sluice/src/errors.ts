@@ -7,6 +7,7 @@ export type ErrorCode =
   | "INVALID_KEY"
   | "INVALID_COST"
   | "NAME_TAKEN"
+  | "NOT_INITIALIZED"
   | "CLOSED"
   | "QUEUE_FULL"
   | "WAIT_TOO_LONG"

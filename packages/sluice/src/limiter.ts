@@ -15,11 +15,12 @@ import {
   settlementOf,
 } from "./reservation.js"
 import { type Scope, scopeOf } from "./state-key.js"
-import { type Answer, isPromise, type Store } from "./store.js"
+import { isPromise, type Store } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
+import { checkSignal, refusal, type Signal, type WaitOptions, waitTerms } from "./waiting/terms.js"
 import { waiting } from "./waiting/waiting.js"
 
-export interface LimiterOptions<P extends Policies> {
+export interface LimiterOptions<P extends Policies> extends WaitOptions {
   /** Sets its keys apart from those of other limiters on the store; `"default"` if left out. */
   readonly name?: string
   /** What it holds every key to, or a function of the key that tells. */
@@ -33,10 +34,6 @@ export interface LimiterOptions<P extends Policies> {
    * in this process answers at once, and nothing is leased from it.
    */
   readonly lease?: boolean | LeaseOptions
-  /** How far ahead a turn may lie that somebody waits for; `"1m"` if left out. */
-  readonly maxWait?: Duration
-  /** How many wait in this process at the most; 10,000 if left out. */
-  readonly maxWaiters?: number
 }
 
 /** The policies for one call in place of the limiter's. */
@@ -51,7 +48,7 @@ export interface AskOptions<P extends Policies> extends CallOptions<P> {
 
 export interface AcquireOptions<P extends Policies> extends AskOptions<P> {
   /** Ends the wait: the turn is given back, and the call rejects with the reason of the signal. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: Signal | undefined
 }
 
 export interface TryAcquireOptions<P extends Policies> extends AcquireOptions<P> {
@@ -243,12 +240,14 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     },
     async reserve<O extends Policies>(key: string, options: ReserveOptions<O> = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["cost", "policy", "ttl"])
-      const lasts = milliseconds(options.ttl ?? "10m", "ttl", "INVALID_OPTION") * 1_000
-      const charged = chargesOf(key, options)
+      const { cost = 1, ttl = "10m" } = options
+      const lasts = milliseconds(ttl, "ttl", "INVALID_OPTION") * 1_000
+      const policies = policiesFor(key, options.policy)
+      const charged = charges<NameOf<O>>(policies, key, cost)
       const id = newReservation(charged)
       const note = { place: placeOfReservation(name, key, id), lasts }
-      const decision = decide(charged, await store.ask({ parts: charged, count: 1, mode: "reserve", note }))
-      return { decision, ...pending<O>(key, id, policiesFor(key, options.policy)) }
+      const answer = await store.ask({ parts: charged, count: 1, mode: "reserve", note })
+      return { decision: decide(charged, answer), ...pending<O>(key, id, policies) }
     },
     reservation(key, id, options = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["policy"])
@@ -294,43 +293,6 @@ function refuseLeaky(named: Named): void {
   )
 }
 
-/** Validates the options of waiting; microseconds. */
-function waitTerms({ maxWait = "1m", maxWaiters = 10_000 }: LimiterOptions<Policies>) {
-  if (!Number.isInteger(maxWaiters) || maxWaiters < 1) {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `maxWaiters must be an integer, 1 or more, got ${shown(maxWaiters)}`,
-    )
-  }
-  return { maxWait: milliseconds(maxWait, "maxWait", "INVALID_OPTION") * 1_000, maxWaiters }
-}
-
-/** Refuses what is no signal, and throws the reason of one that is aborted. */
-function checkSignal(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw signal.reason
-  if (signal === undefined || (signal?.aborted === false && typeof signal.addEventListener === "function"))
-    return
-  throw new SluiceError("INVALID_OPTION", `signal must be an AbortSignal, got ${shown(signal)}`)
-}
-
 function closedError(name: string): SluiceError {
   return new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
-}
-
-/** Why there is no turn to be had. */
-function refusal(decision: Decision, { turn }: Answer, maxWait: number): SluiceError {
-  const { policy, limit, retryAfter } = decision
-  if (retryAfter === Number.POSITIVE_INFINITY) {
-    const message = `the cost is more than ${shown(policy)} ever grants, ${limit}: its turn would never come`
-    return new SluiceError("WAIT_TOO_LONG", message, { decision })
-  }
-  return turn === undefined
-    ? new SluiceError("QUEUE_FULL", `as many wait under ${shown(policy)} as it holds, ${limit}`, { decision })
-    : new SluiceError(
-        "WAIT_TOO_LONG",
-        `its turn would come in ${retryAfter} ms, past maxWait, ${maxWait / 1_000} ms`,
-        {
-          decision,
-        },
-      )
 }

@@ -66,6 +66,15 @@ export class Line {
     return true
   }
 
+  /** Gives the first in line a turn that has come, if none is before it. */
+  serveWith(answer: Answer): boolean {
+    const [waiter] = this.#waiters
+    if (waiter === undefined || this.#turns.length > 0) return false
+    this.#waiters.delete(waiter)
+    waiter.resolve(answer)
+    return true
+  }
+
   /** Takes away the last turn, if there is none in the line for it. */
   leftOver(): Due | undefined {
     return this.#turns.length > this.#waiters.size ? this.#turns.pop() : undefined

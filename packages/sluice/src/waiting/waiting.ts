@@ -1,8 +1,10 @@
 import { Background } from "../background.js"
 import { type Clock, timersOf } from "../clock.js"
+import type { Policy } from "../policy.js"
 import { type Answer, isPromise, type Part, type Store } from "../store.js"
 import { Agenda } from "./agenda.js"
 import { type Due, Line, type Waiter } from "./line.js"
+import type { Signal } from "./terms.js"
 
 /** How many turns that were given up may lie about in the agenda before it is put in order. */
 const MOST_STALE = 1_024
@@ -12,7 +14,7 @@ export interface Waiting {
   /** How many they are. */
   readonly size: number
   /** Resolves when the turn has come, or at once if there is none within `maxWait` microseconds. */
-  join(parts: readonly Part[], maxWait: number, signal: AbortSignal | undefined): Promise<Answer>
+  join(parts: readonly Part[], maxWait: number, signal: Signal | undefined): Promise<Answer>
   /** Ends every wait with a reason, and gives the turns back. */
   close(reason: unknown): Promise<void>
 }
@@ -25,7 +27,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   const timers = timersOf(clock)
   const lines = new Map<string, Line>()
   const agenda = new Agenda<Line>()
-  const aborts = new Map<AbortSignal, { readonly waiters: Set<() => void>; readonly listener: () => void }>()
+  const aborts = new Map<Signal, { readonly waiters: Set<() => void>; readonly listener: () => void }>()
   const background = new Background()
   let size = 0
   let turns = 0
@@ -60,7 +62,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   /** Gives back turns that nobody is in line for, and forgets a line that nobody is in. */
   const tidy = (line: Line) => {
     for (let over = line.leftOver(); over !== undefined; over = line.leftOver()) giveBack(over)
-    if (line.isEmpty) lines.delete(line.name)
+    if (line.isEmpty && lines.get(line.name) === line) lines.delete(line.name)
     if (agenda.size > 2 * turns + MOST_STALE) {
       agenda.clear()
       for (const each of lines.values()) for (const { due } of each.turns) agenda.add(due, each)
@@ -75,7 +77,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   }
 
   /** Calls back if the signal is aborted; the way to stop listening. */
-  const onAbort = (signal: AbortSignal, run: () => void): (() => void) => {
+  const onAbort = (signal: Signal, run: () => void): (() => void) => {
     let known = aborts.get(signal)
     if (known === undefined) {
       const waiters = new Set<() => void>()
@@ -84,7 +86,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
       }
       known = { waiters, listener }
       aborts.set(signal, known)
-      signal.addEventListener("abort", listener, { once: true })
+      signal.addEventListener("abort", listener)
     }
     const { waiters, listener } = known
     waiters.add(run)
@@ -101,13 +103,16 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
     if (answer.granted === 0) {
       line.removeFor(waiter)?.resolve(answer)
     } else {
-      turns += 1
       const { turn = answer.at } = answer
-      // counted from now, not from when it was decided: nobody is woken before the turn
-      const due = timers.now() + (turn - answer.at) / 1_000
-      line.add({ due, answer: { ...answer, parts } as Booked })
-      agenda.add(due, line)
-      if (turn === answer.at) wake()
+      // a turn that has come while nobody has one needs no timer
+      if (turn > answer.at || !line.serveWith(answer)) {
+        // counted from now, not from when it was decided: nobody is woken before the turn
+        const due = timers.now() + (turn - answer.at) / 1_000
+        line.add({ due, answer: { ...answer, parts } as Booked })
+        turns += 1
+        agenda.add(due, line)
+        if (turn === answer.at) wake()
+      }
     }
     tidy(line)
     setTimer()
@@ -184,10 +189,20 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
 /** An answer that is a turn, with what it is a turn of. */
 type Booked = Required<Pick<Answer, "turn" | "marks">> & Answer & { readonly parts: readonly Part[] }
 
+const policyNames = new WeakMap<Policy, string>()
+
 /** The same for those who wait for the same. */
 function nameOf(parts: readonly Part[], maxWait: number): string {
-  return JSON.stringify([
-    maxWait,
-    ...parts.map(({ scope, key, policy, cost }) => [scope.id, key, policy, cost]),
-  ])
+  let name = `${maxWait} ${parts.length}`
+  for (const { scope, policy, cost } of parts) {
+    let policyName = policyNames.get(policy)
+    if (policyName === undefined) {
+      policyName = JSON.stringify(policy)
+      policyNames.set(policy, policyName)
+    }
+    // neither has a line feed in it
+    name += `\n${scope.id}\n${policyName}\n${cost}`
+  }
+  // last, because it may be anything
+  return `${name}\n${(parts[0] as Part).key}`
 }

@@ -4,7 +4,7 @@ import { createConsumer, run } from "./consumer.js"
 const use = `
   const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
   const print = (decision) => console.log(decision.allowed, decision.remaining)
-  console.log([redisStore, ioredis, nodeRedis, conformance, manualClock].includes(undefined))
+  console.log([redisStore, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock].includes(undefined))
 `
 
 const printed = "false\ntrue 99\n"
@@ -14,6 +14,7 @@ test("an ES module imports every entry point", async () => {
     "main.js": `
       import { createLimiter, tokenBucket } from "sluice"
       import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+      import { redissonRateLimiter } from "sluice/redisson"
       import { conformance, manualClock } from "sluice/testing"
       ${use}
       print(await limiter.tryAcquire("user:42"))
@@ -27,6 +28,7 @@ test("a CommonJS module requires every entry point", async () => {
     "main.cjs": `
       const { createLimiter, tokenBucket } = require("sluice")
       const { ioredis, nodeRedis, redisStore } = require("sluice/redis")
+      const { redissonRateLimiter } = require("sluice/redisson")
       const { conformance, manualClock } = require("sluice/testing")
       ${use}
       limiter.tryAcquire("user:42").then(print)

@@ -5,6 +5,7 @@ import { createConsumer, root, run } from "./consumer.js"
 const main = `
   import { createLimiter, tokenBucket } from "sluice"
   import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+  import { redissonRateLimiter } from "sluice/redisson"
   import { conformance, manualClock } from "sluice/testing"
 
   const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
@@ -12,6 +13,12 @@ const main = `
   const allowed: boolean = decision.allowed
   const remaining: number = decision.remaining
   console.log(allowed, remaining, redisStore, ioredis, nodeRedis, conformance, manualClock)
+
+  const shared = redissonRateLimiter({ runByHash: async () => [], runByText: async () => [] }, "partner")
+  const waited: Promise<{ allowed: boolean; retryAfter: number }> = shared.tryAcquire(5, { timeout: "1s" })
+  console.log(waited, shared.setRate("PER_CLIENT", 5, "1s", "1m", { keepState: false }))
+  // @ts-expect-error a rate is for all clients or for each
+  shared.trySetRate("GLOBAL", 5, "1s")
 
   // @ts-expect-error a policy says how often it refills
   tokenBucket({ capacity: 100, refill: 10 })

@@ -20,7 +20,7 @@ async function run(example: string, env: Record<string, string> = {}): Promise<s
 
 test("every example has a test here", () => {
   const examples = readdirSync(`${root}examples`).filter((file) => file.endsWith(".ts"))
-  expect(examples.sort()).toEqual(["policies.ts", "quick-start.ts", "redis.ts"])
+  expect(examples.sort()).toEqual(["policies.ts", "quick-start.ts", "redis.ts", "redisson.ts"])
 })
 
 test("quick-start.ts lets three requests pass and tells the others when to come back", async () => {
@@ -62,6 +62,19 @@ test("redis.ts charges each plan by number and size of calls", async () => {
     expect.stringMatching(/^pro:bob {5}4000 tokens {2}passes {3}\d{5} tokens left$/),
     expect.stringMatching(/^pro:bob {5}1000 tokens {2}passes {3}\d{5} tokens left$/),
     "pro:bob    60000 tokens  refused  never fits tokens",
+    "",
+  ])
+})
+
+test("redisson.ts shares a limit and waits for its turn", async () => {
+  const server = await startRedis()
+  onTestFinished(() => server.stop())
+  expect(await run("redisson.ts", { REDIS_URL: server.url })).toEqual([
+    "3 permits: granted, 2 left",
+    "2 permits: granted, 0 left",
+    expect.stringMatching(/^4 permits: refused, they can be had in (9\d\d|1000) ms$/),
+    "4 permits within 10 ms: refused",
+    "4 permits: granted after a wait",
     "",
   ])
 })

@@ -1,5 +1,5 @@
-import { type ChildProcess, fork } from "node:child_process"
-import { fileURLToPath } from "node:url"
+import type { ChildProcess } from "node:child_process"
+import { heardFrom, startWorkers } from "./workers.js"
 
 /** How much one process asks of each limiter. */
 export interface Load {
@@ -39,9 +39,6 @@ export interface LeaseWorkers {
   kill(): Promise<void>
 }
 
-const root = fileURLToPath(new URL("../../../../", import.meta.url))
-const program = fileURLToPath(new URL("lease-worker.ts", import.meta.url))
-
 /** Milliseconds of the clock that all processes of a machine share. */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint()) / 1e6
@@ -49,27 +46,9 @@ export function sharedNow(): number {
 
 /** Starts processes whose limiters lease from the Redis on this port. */
 export async function startLeaseWorkers(port: number, count: number): Promise<LeaseWorkers> {
-  const children = Array.from({ length: count }, () =>
-    fork(program, [String(port)], { cwd: root, execArgv: ["--import", "tsx"] }),
-  )
-  const kill = async () => {
-    const gone = children.map((child) => new Promise((resolve) => child.once("exit", resolve)))
-    const alive = children.filter((child) => child.exitCode === null && child.signalCode === null)
-    for (const child of alive) child.kill("SIGKILL")
-    if (alive.length > 0) await Promise.all(gone)
-  }
-  try {
-    await Promise.all(children.map(heardFrom))
-  } catch (error) {
-    await kill()
-    throw error
-  }
+  const { children, work, kill } = await startWorkers<Shift, Report>("lease-worker.ts", [String(port)], count)
   return {
-    async work(shifts) {
-      const reports = children.map((child) => heardFrom(child) as Promise<Report>)
-      for (const [i, shift] of shifts.entries()) children[i]?.send(shift)
-      return Promise.all(reports)
-    },
+    work,
     async freeze(asks) {
       const [child] = children as [ChildProcess]
       const admitted = heardFrom(child) as Promise<number>
@@ -78,11 +57,4 @@ export async function startLeaseWorkers(port: number, count: number): Promise<Le
     },
     kill,
   }
-}
-
-function heardFrom(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    child.once("message", resolve)
-    child.once("exit", (code, signal) => reject(new Error(`a worker ended with ${code ?? signal}`)))
-  })
 }

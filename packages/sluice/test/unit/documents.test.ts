@@ -23,6 +23,10 @@ describe("the documents are true", () => {
     expect(read("README.md")).toContain(read("examples/quick-start.ts").trim())
   })
 
+  test("the example in docs/redisson.md is the one that runs", () => {
+    expect(read("docs/redisson.md")).toContain(read("examples/redisson.ts").trim())
+  })
+
   test("every algorithm page has the same headings", () => {
     const pages = documents.filter((file) => file.startsWith("docs/algorithms"))
     expect(pages).toHaveLength(5)

@@ -1,0 +1,32 @@
+import { SluiceError, shown } from "../../errors.js"
+import type { Call } from "./call.js"
+import type { RedisClient } from "./client.js"
+import { outcomeOf } from "./outcome.js"
+
+/** Runs a script by its hash, or by its text on a server that does not know it; EVAL loads and runs at once. */
+export function runScript(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
+  return client.runByHash(script.sha, keys, args).catch((error: unknown) => {
+    if (outcomeOf(error) !== "unloaded") throw error
+    return client.runByText(script.source, keys, args)
+  })
+}
+
+/** What a call ended with, as an error. */
+export function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown
+  return new Error(typeof thrown === "string" ? thrown : shown(thrown), { cause: thrown })
+}
+
+/** Says whether the call that met this error may have run. */
+export function storeError(cause: Error): SluiceError {
+  if (cause instanceof SluiceError) return cause
+  return outcomeOf(cause) === "unknown"
+    ? new SluiceError("STORE_UNKNOWN", `no answer from Redis; the call may have run: ${cause.message}`, {
+        cause,
+      })
+    : new SluiceError("STORE_REFUSED", `Redis did not run the call: ${cause.message}`, { cause })
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref())
+}

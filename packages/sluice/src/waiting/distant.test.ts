@@ -1,0 +1,126 @@
+import { createLimiter, memoryStore, tokenBucket } from "sluice"
+import { manualClock } from "sluice/testing"
+import { describe, expect, test } from "vitest"
+import { distantStore, type Errand, settled, whenTold } from "../../test/support/distant-store.js"
+
+// What happens while answers are on their way, and when they come in another order than they were asked for.
+const even = tokenBucket({ capacity: 1, refill: 1, every: 100 })
+
+function setUp(options: object = {}) {
+  const clock = manualClock()
+  const ledger = memoryStore({ clock })
+  const store = distantStore(clock, whenTold, ledger)
+  const limiter = createLimiter({ policy: even, store, ...options })
+  const direct = createLimiter({ policy: even, store: ledger })
+  const start = clock()
+  const had: string[] = []
+  const wait = (name: string, signal?: AbortSignal) => {
+    limiter.acquire("k", { signal }).then(
+      () => had.push(`${name}@${clock() - start}`),
+      (error) => had.push(`${name} ${error.code ?? error.message ?? error}`),
+    )
+  }
+  const errand = (i: number) => store.errands[i] as Errand
+  const pass = async (ms: number) => {
+    await settled()
+    clock.advance(ms)
+    await settled()
+  }
+  return { clock, store, limiter, direct, had, wait, errand, pass }
+}
+
+describe("turns of a store that is away", () => {
+  test("go to the first in line, in whatever order they arrive", async () => {
+    const { had, wait, errand, pass } = setUp()
+    for (const name of ["a", "b", "c"]) wait(name)
+    for (const i of [0, 1, 2]) errand(i).decide()
+    errand(1).answer()
+    await pass(0)
+    errand(2).answer()
+    await pass(0)
+    errand(0).answer()
+    await pass(0)
+    expect(had).toEqual(["a@0"])
+    await pass(100)
+    await pass(100)
+    expect(had).toEqual(["a@0", "b@100", "c@200"])
+  })
+
+  test("are counted from when the answer arrives, so that nobody is woken too soon", async () => {
+    const { had, wait, errand, pass } = setUp()
+    wait("a")
+    wait("b")
+    errand(0).answer()
+    errand(1).decide()
+    await pass(30)
+    errand(1).answer()
+    await pass(0)
+    await pass(99)
+    expect(had).toEqual(["a@0"])
+    await pass(1)
+    expect(had).toEqual(["a@0", "b@130"])
+  })
+
+  test("go back if who asked has given up in the meantime", async () => {
+    const { direct, had, wait, errand, store, pass } = setUp()
+    const gaveUp = new AbortController()
+    wait("a")
+    errand(0).answer()
+    await pass(0)
+    wait("b", gaveUp.signal)
+    errand(1).decide()
+    gaveUp.abort("no")
+    await pass(0)
+    expect(had).toEqual(["a@0", "b no"])
+    errand(1).answer()
+    await pass(0)
+    expect(store.errands[2]?.kind).toBe("leave")
+    errand(2).answer()
+    expect(await direct.peek("k")).toMatchObject({ retryAfter: 100 })
+  })
+
+  test("that fail to come are an error for one of those who asked, and no other", async () => {
+    const { had, wait, errand, pass } = setUp()
+    for (const name of ["a", "b", "c"]) wait(name)
+    errand(0).answer()
+    errand(1).fail()
+    errand(2).answer()
+    await pass(0)
+    await pass(100)
+    expect(had).toEqual(["a@0", "b the store is out of reach", "c@100"])
+  })
+
+  test("if one is refused, and who asked for it has gone with the turn of another, leave the last without", async () => {
+    const { had, wait, errand, pass } = setUp({ maxWait: 100 })
+    wait("a")
+    wait("b")
+    wait("c")
+    // c is decided first and has the only turn now, b the next, a none within 100 ms
+    errand(2).decide()
+    errand(1).decide()
+    errand(0).decide()
+    errand(2).answer()
+    await pass(0)
+    expect(had).toEqual(["a@0"])
+    errand(1).answer()
+    errand(0).answer()
+    await pass(0)
+    expect(had).toEqual(["a@0", "c WAIT_TOO_LONG"])
+    await pass(100)
+    expect(had).toEqual(["a@0", "c WAIT_TOO_LONG", "b@100"])
+  })
+
+  test("that cannot be given back are lost, and nobody hears of it", async () => {
+    const { had, wait, errand, limiter, pass } = setUp()
+    wait("a")
+    wait("b")
+    errand(0).answer()
+    errand(1).answer()
+    await pass(0)
+    const closed = limiter.close()
+    await pass(0)
+    errand(2).fail()
+    await closed
+    expect(had).toEqual(["a@0", "b CLOSED"])
+  })
+})

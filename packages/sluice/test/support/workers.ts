@@ -1,0 +1,59 @@
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+/** Processes that run a program beside this one and answer a task with a report. */
+export interface Workers<Task, Report> {
+  readonly children: readonly ChildProcess[]
+  /** Gives each process its task, all at the same time. */
+  work(tasks: readonly Task[]): Promise<Report[]>
+  /** Ends the processes where they are. */
+  kill(): Promise<void>
+}
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url))
+
+/** Starts processes that run the source of the library; each says "ready" when it is. */
+export async function startWorkers<Task, Report>(
+  program: string,
+  args: readonly string[],
+  count: number,
+): Promise<Workers<Task, Report>> {
+  const path = fileURLToPath(new URL(program, import.meta.url))
+  const children = Array.from({ length: count }, () =>
+    fork(path, args, { cwd: root, execArgv: ["--expose-gc", "--import", "tsx"] }),
+  )
+  const kill = async () => {
+    const gone = children.map((child) => new Promise((resolve) => child.once("exit", resolve)))
+    const alive = children.filter((child) => child.exitCode === null && child.signalCode === null)
+    for (const child of alive) child.kill("SIGKILL")
+    if (alive.length > 0) await Promise.all(gone)
+  }
+  try {
+    await Promise.all(children.map(heardFrom))
+  } catch (error) {
+    await kill()
+    throw error
+  }
+  return {
+    children,
+    async work(tasks) {
+      const reports = children.slice(0, tasks.length).map((child) => heardFrom(child) as Promise<Report>)
+      for (const [i, task] of tasks.entries()) children[i]?.send(task as object)
+      return Promise.all(reports)
+    },
+    kill,
+  }
+}
+
+/** What a process says next. */
+export function heardFrom(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null, signal: string | null) =>
+      reject(new Error(`a worker ended with ${code ?? signal}`))
+    child.once("exit", onExit)
+    child.once("message", (message) => {
+      child.off("exit", onExit)
+      resolve(message)
+    })
+  })
+}
