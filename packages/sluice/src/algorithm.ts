@@ -16,7 +16,7 @@ export interface Explanation {
 }
 
 /** How many numbers a state in numbers has room for. */
-export const ROW = 7
+export const ROW = 8
 
 /** Where a store keeps states side by side: `ROW` numbers to a state, or one object. */
 export type Cells = Float64Array | object[]

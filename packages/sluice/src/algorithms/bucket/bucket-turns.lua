@@ -2,9 +2,9 @@
 
 -- Puts in place what a clock that went back has left.
 local function mended(terms, key)
-  local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last = read(terms, key)
-  if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last) end
-  return at, ahead, part, reach, anchor, lapsesAt, before, last
+  local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
+  if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low) end
+  return at, ahead, part, reach, anchor, lapsesAt, before, last, low
 end
 
 function bucket.turn(terms, key)
@@ -23,22 +23,22 @@ function bucket.turn(terms, key)
   return lacking > 0 and step and ceil(lacking / step) * step - (now - at) or lacking
 end
 
-bucket.lineWidth = 5
+bucket.lineWidth = 6
 
 function bucket.line(terms, key)
-  local at, ahead, part, _, anchor, lapsesAt, _, _, last = read(terms, key)
-  return { at + ahead, part, last, anchor or -1, lapsesAt }
+  local at, ahead, part, _, anchor, lapsesAt, _, _, last, low = read(terms, key)
+  return { at + ahead, part, last, low, anchor or -1, lapsesAt }
 end
 
 function bucket.restore(terms, key, line)
-  local full, part, last, anchor, lapsesAt = spread(line)
+  local full, part, last, low, anchor, lapsesAt = spread(line)
   if max(full + 1, lapsesAt) <= now then return drop(key) end
   local _, _, _, reach, _, _, _, before = read(terms, key)
-  keep(terms, key, full, part, reach, anchor >= 0 and anchor, lapsesAt, before, last)
+  keep(terms, key, full, part, reach, anchor >= 0 and anchor, lapsesAt, before, last, low)
 end
 
 function bucket.charge(terms, key, maxWait, reply)
-  local at, ahead, part, _, anchor, lapsesAt, before, last = mended(terms, key)
+  local at, ahead, part, _, anchor, lapsesAt, before, last, low = mended(terms, key)
   local fits = room(terms, ahead, part, 1)
   local parts, spanPart = terms.parts or 1, terms.spanPart or 0
   local carry = 2 * spanPart >= parts and 1 or 0
@@ -58,7 +58,7 @@ function bucket.charge(terms, key, maxWait, reply)
     -- debt may last until a step that comes later than any spending leads
     lapsesAt = max(lapsesAt, at + ceil(debt / terms.step) * terms.step)
   end
-  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
   reply[#reply + 1] = ahead
   if terms.parts or terms.step then reply[#reply + 1] = part end
   if terms.step then reply[#reply + 1] = now - at end

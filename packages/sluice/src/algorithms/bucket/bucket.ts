@@ -14,6 +14,8 @@ export const ANCHOR = 4
 export const LAPSES_AT = 5
 /** When the last turn is, if it was to come when it was booked; else 0. */
 export const LAST = 6
+/** How much will be spent when a turn comes, at the least: more than that given back before would run over. */
+export const LOW = 7
 
 export interface BucketView {
   now: number
@@ -26,6 +28,7 @@ export interface BucketView {
   anchor: number
   lapsesAt: number
   last: number
+  low: number
   jumped: boolean
 }
 
@@ -39,6 +42,7 @@ const seen: BucketView = {
   anchor: Number.NaN,
   lapsesAt: 0,
   last: 0,
+  low: 0,
   jumped: false,
 }
 
@@ -78,12 +82,14 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     let anchor = Number.NaN
     let lapsesAt = 0
     let last = 0
+    let low = 0
     if (cells !== undefined) {
       full = cells[cell + FULL] as number
       reach = cells[cell + REACH] as number
       anchor = cells[cell + ANCHOR] as number
       lapsesAt = cells[cell + LAPSES_AT] as number
       last = cells[cell + LAST] as number
+      low = cells[cell + LOW] as number
       part = rescaled(cells[cell + PART] as number, cells[cell + PARTS] as number, terms.parts)
       if (part === terms.parts) {
         full += 1
@@ -98,6 +104,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       anchor = Number.NaN
       lapsesAt = 0
       last = 0
+      low = 0
     }
     let at = now
     if (step > 0) {
@@ -122,6 +129,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     seen.anchor = anchor
     seen.lapsesAt = lapsesAt
     seen.last = last
+    seen.low = low
     seen.jumped = jumped
     return seen
   },
@@ -154,6 +162,10 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     const { parts } = terms
     const pieces = granted * terms.costPart
     const carry = Math.floor(pieces / parts)
+    if (lead > 0) {
+      view.low = view.last > view.now - lead ? Math.min(view.low, view.ahead) : view.ahead
+      view.last = Math.max(view.last, view.now)
+    }
     view.ahead += granted * terms.cost + carry
     view.part += pieces - carry * parts
     if (view.part >= parts) {
@@ -161,7 +173,6 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.ahead += 1
     }
     view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    if (lead > 0) view.last = Math.max(view.last, view.now)
     return keep(terms, view, terms.reach + wholeMilliseconds(lead), cells, cell)
   },
 
@@ -171,22 +182,24 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
   },
 
-  lineWidth: 5,
+  lineWidth: 6,
 
-  line: ({ at, ahead, part, anchor, lapsesAt, last }) => [
+  line: ({ at, ahead, part, anchor, lapsesAt, last, low }) => [
     at + ahead,
     part,
     last,
+    low,
     Number.isNaN(anchor) ? -1 : anchor,
     lapsesAt,
   ],
 
   restore(terms, view, line, cells, cell) {
-    const [full, part, last, anchor, lapsesAt] = line as [number, number, number, number, number]
+    const [full, part, last, low, anchor, lapsesAt] = line as [number, number, number, number, number, number]
     if (Math.max(full + 1, lapsesAt) <= view.now) return 0
     view.ahead = full - view.at
     view.part = part
     view.last = last
+    view.low = low
     view.anchor = anchor < 0 ? Number.NaN : anchor
     view.lapsesAt = lapsesAt
     return keep(terms, view, view.reach, cells, cell)
@@ -223,12 +236,24 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
   },
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-  counts: (terms, view, debitedAt) => refilledSince(debitedAt, terms, view) < terms.cost,
+  counts(terms, view, debitedAt) {
+    return refilledSince(debitedAt, terms, view) < terms.cost && (view.last <= view.now || view.low > 0)
+  },
 
   give(terms, view, debitedAt, cells, cell) {
-    const refilled = debitedAt === undefined ? 0 : refilledSince(debitedAt, terms, view)
-    view.ahead -= terms.cost - refilled
-    view.part -= terms.costPart
+    let whole = terms.cost
+    let part = terms.costPart
+    if (debitedAt !== undefined) {
+      whole -= refilledSince(debitedAt, terms, view)
+      // nor what would run over before a turn comes
+      if (view.last > view.now && whole >= view.low) {
+        whole = view.low
+        part = 0
+      }
+    }
+    view.low = Math.max(view.low - whole - (part > 0 ? 1 : 0), 0)
+    view.ahead -= whole
+    view.part -= part
     if (view.part < 0) {
       view.part += terms.parts
       view.ahead -= 1
@@ -304,15 +329,10 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
   holds: () => Number.POSITIVE_INFINITY,
 }
 
-/**
- * How much time's worth has been refilled since a moment, and will have been when the last turn comes: in steps, if
- * steps are counted.
- */
-function refilledSince(moment: number, { step }: BucketTerms, { now, last, anchor }: BucketView): number {
-  const until = Math.max(now, last)
-  if (step === 0) return Math.max(until - moment, 0)
-  const steps = Math.floor((until - anchor) / step) - Math.floor((moment - anchor) / step)
-  return Math.max(steps * step, 0)
+/** How much time's worth has been refilled since a moment: in steps, if steps are counted. */
+function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
+  if (step === 0) return Math.max(now - moment, 0)
+  return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
 }
 
 function keep(
@@ -330,6 +350,8 @@ function keep(
   cells[cell + REACH] = reach
   cells[cell + ANCHOR] = view.anchor
   cells[cell + LAPSES_AT] = until
-  cells[cell + LAST] = view.last >= view.now ? view.last : 0
+  const waited = view.last >= view.now
+  cells[cell + LAST] = waited ? view.last : 0
+  cells[cell + LOW] = waited ? view.low : 0
   return Math.max(full + 1, until)
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "75fe036797083ea1170b6b4e9e333c5ae41f770e",
+    sha: "4c29234d1ea424992afa65f05f21f82351f2d805",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -45,15 +45,15 @@ local bucket = { inString = true }
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
-local full, reach, part, anchor, lapsesAt, last, expiresAt = now, terms.reach, 0, nil, 0, 0, 0
+local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
 local value = get(key)
 if value then
 full, reach = unpack(">i7I5", value)
 expiresAt = full + 1
 local size = #value
 if size % 2 == 1 then
-last = unpack(">i7", value, size - 6)
-size = size - 7
+last, low = unpack(">i7I7", value, size - 14)
+size = size - 15
 end
 if size == 26 or size == 36 then
 anchor, lapsesAt = unpack(">i7I7", value, size - 13)
@@ -79,6 +79,7 @@ part = 0
 anchor = nil
 lapsesAt = 0
 last = 0
+low = 0
 end
 local at = now
 if step then
@@ -94,9 +95,9 @@ if not spent then
 full = at
 part = 0
 end
-return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
 end
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last)
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
 if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
@@ -104,7 +105,7 @@ if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
 end
-if last >= now then value = value .. pack(">i7", last) end
+if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
 set(key, value, expiresAt, before)
 end
 local function room(terms, ahead, part, count)
@@ -130,10 +131,14 @@ while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
 function bucket.step(terms, key, count, granted, spend, reply)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last = read(terms, key)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
 granted = granted or room(terms, ahead, part, count)
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 then
+low = last > now - lead and min(low, ahead) or ahead
+last = max(last, now)
+end
 ahead = ahead + granted * terms.cost
 local parts = terms.parts
 if parts then
@@ -147,10 +152,9 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-if lead > 0 then last = max(last, now) end
-keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
 elseif spend and jumped then
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
@@ -158,17 +162,18 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local at, ahead, part, reach, anchor, lapsesAt, _, before, last = read(terms, key)
-local refilled = 0
+local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+local whole, pieces = terms.cost, terms.costPart or 0
 if debitedAt >= 0 then
-local step, till = terms.step, max(now, last)
-refilled = till - debitedAt
-if step then refilled = (floor((till - anchor) / step) - floor((debitedAt - anchor) / step)) * step end
-refilled = max(refilled, 0)
-if refilled >= terms.cost then return end
+local step = terms.step
+local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+whole = whole - max(refilled, 0)
+if whole <= 0 or (last > now and low == 0) then return end
+if last > now and whole >= low then whole, pieces = low, 0 end
 end
-ahead = ahead - terms.cost + refilled
-part = part - (terms.costPart or 0)
+low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+ahead = ahead - whole
+part = part - pieces
 if part < 0 then
 part = part + terms.parts
 ahead = ahead - 1
@@ -178,12 +183,12 @@ ahead = 0
 part = 0
 if lapsesAt <= now then return drop(key) end
 end
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 local function mended(terms, key)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last = read(terms, key)
-if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last) end
-return at, ahead, part, reach, anchor, lapsesAt, before, last
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
+if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low) end
+return at, ahead, part, reach, anchor, lapsesAt, before, last, low
 end
 function bucket.turn(terms, key)
 local at, ahead, part = mended(terms, key)
@@ -199,19 +204,19 @@ local lacking = max(0, ahead + terms.cost - terms.span + over)
 local step = terms.step
 return lacking > 0 and step and ceil(lacking / step) * step - (now - at) or lacking
 end
-bucket.lineWidth = 5
+bucket.lineWidth = 6
 function bucket.line(terms, key)
-local at, ahead, part, _, anchor, lapsesAt, _, _, last = read(terms, key)
-return { at + ahead, part, last, anchor or -1, lapsesAt }
+local at, ahead, part, _, anchor, lapsesAt, _, _, last, low = read(terms, key)
+return { at + ahead, part, last, low, anchor or -1, lapsesAt }
 end
 function bucket.restore(terms, key, line)
-local full, part, last, anchor, lapsesAt = spread(line)
+local full, part, last, low, anchor, lapsesAt = spread(line)
 if max(full + 1, lapsesAt) <= now then return drop(key) end
 local _, _, _, reach, _, _, _, before = read(terms, key)
-keep(terms, key, full, part, reach, anchor >= 0 and anchor, lapsesAt, before, last)
+keep(terms, key, full, part, reach, anchor >= 0 and anchor, lapsesAt, before, last, low)
 end
 function bucket.charge(terms, key, maxWait, reply)
-local at, ahead, part, _, anchor, lapsesAt, before, last = mended(terms, key)
+local at, ahead, part, _, anchor, lapsesAt, before, last, low = mended(terms, key)
 local fits = room(terms, ahead, part, 1)
 local parts, spanPart = terms.parts or 1, terms.spanPart or 0
 local carry = 2 * spanPart >= parts and 1 or 0
@@ -230,7 +235,7 @@ lapsesAt = max(lapsesAt, now + (terms.life or 0))
 if terms.step then
 lapsesAt = max(lapsesAt, at + ceil(debt / terms.step) * terms.step)
 end
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
@@ -842,7 +847,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "b713d22cd1fa9a7dfae1631ebc386d16b81d96e4",
+    sha: "9b09540e8f84139d864fc5ba805ce34e25c69053",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -886,15 +891,15 @@ local bucket = { inString = true }
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
-local full, reach, part, anchor, lapsesAt, last, expiresAt = now, terms.reach, 0, nil, 0, 0, 0
+local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
 local value = get(key)
 if value then
 full, reach = unpack(">i7I5", value)
 expiresAt = full + 1
 local size = #value
 if size % 2 == 1 then
-last = unpack(">i7", value, size - 6)
-size = size - 7
+last, low = unpack(">i7I7", value, size - 14)
+size = size - 15
 end
 if size == 26 or size == 36 then
 anchor, lapsesAt = unpack(">i7I7", value, size - 13)
@@ -920,6 +925,7 @@ part = 0
 anchor = nil
 lapsesAt = 0
 last = 0
+low = 0
 end
 local at = now
 if step then
@@ -935,9 +941,9 @@ if not spent then
 full = at
 part = 0
 end
-return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
 end
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last)
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
 if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
@@ -945,7 +951,7 @@ if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
 end
-if last >= now then value = value .. pack(">i7", last) end
+if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
 set(key, value, expiresAt, before)
 end
 local function room(terms, ahead, part, count)
@@ -971,10 +977,14 @@ while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
 function bucket.step(terms, key, count, granted, spend, reply)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last = read(terms, key)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
 granted = granted or room(terms, ahead, part, count)
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 then
+low = last > now - lead and min(low, ahead) or ahead
+last = max(last, now)
+end
 ahead = ahead + granted * terms.cost
 local parts = terms.parts
 if parts then
@@ -988,10 +998,9 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-if lead > 0 then last = max(last, now) end
-keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
 elseif spend and jumped then
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
@@ -999,17 +1008,18 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local at, ahead, part, reach, anchor, lapsesAt, _, before, last = read(terms, key)
-local refilled = 0
+local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+local whole, pieces = terms.cost, terms.costPart or 0
 if debitedAt >= 0 then
-local step, till = terms.step, max(now, last)
-refilled = till - debitedAt
-if step then refilled = (floor((till - anchor) / step) - floor((debitedAt - anchor) / step)) * step end
-refilled = max(refilled, 0)
-if refilled >= terms.cost then return end
+local step = terms.step
+local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+whole = whole - max(refilled, 0)
+if whole <= 0 or (last > now and low == 0) then return end
+if last > now and whole >= low then whole, pieces = low, 0 end
 end
-ahead = ahead - terms.cost + refilled
-part = part - (terms.costPart or 0)
+low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+ahead = ahead - whole
+part = part - pieces
 if part < 0 then
 part = part + terms.parts
 ahead = ahead - 1
@@ -1019,7 +1029,7 @@ ahead = 0
 part = 0
 if lapsesAt <= now then return drop(key) end
 end
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 end
 local plans = cjson.decode(ARGV[2])
