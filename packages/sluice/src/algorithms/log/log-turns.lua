@@ -18,7 +18,7 @@ function log.restore(_, key, line)
   local before = call("LINDEX", key, -2)
   -- the last turn may have been merged into the entry before it
   if before and entry(0, before).sum == sum then
-    call("RPOP", key)
+    call("LTRIM", key, 0, -2)
   else
     call("LSET", key, -1, packed(at, sum, till, leads))
   end

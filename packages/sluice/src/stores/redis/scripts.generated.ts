@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "4c29234d1ea424992afa65f05f21f82351f2d805",
+    sha: "f115b634e8d41bc1f0fbc04fba9386293a799953",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -548,7 +548,7 @@ function log.restore(_, key, line)
 local at, sum, till, leads = spread(line)
 local before = call("LINDEX", key, -2)
 if before and entry(0, before).sum == sum then
-call("RPOP", key)
+call("LTRIM", key, 0, -2)
 else
 call("LSET", key, -1, packed(at, sum, till, leads))
 end
