@@ -38,16 +38,18 @@ export interface Decision<Name extends string = string> {
 /** Puts a store's answer to what was charged into words. */
 export function decide<Name extends string>(
   charged: readonly Charge<Name>[],
-  { granted, levels, source: layer, at, turn = at }: Answer,
+  { granted, levels, source: layer, at, turn = at, under }: Answer,
 ): Decision<Name> {
   const allowed = granted > 0
   // of a turn that is too far ahead
   const atLeast = allowed ? 0 : wholeMilliseconds(turn - at)
   const source = layer ?? "store"
+  const degraded = layer === "fallback"
   const policies: PolicyDecision<Name>[] = []
   let decisive = 0
   for (let i = 0; i < charged.length; i += 1) {
-    const { name, policy, cost } = charged[i] as Charge<Name>
+    const { name, cost, policy: own } = charged[i] as Charge<Name>
+    const policy = under?.[i] ?? own
     const { limit, remaining, retryAfter, resetAfter } = countingOf(policy).algorithm.explain(
       termsOf(policy, cost),
       levels[i] as readonly number[],
@@ -63,7 +65,7 @@ export function decide<Name extends string>(
         retryAfter: Math.max(retryAfter, atLeast),
         resetAfter,
         source,
-        degraded: false,
+        degraded,
       }
     }
     policies.push({ allowed: retryAfter === 0, policy: name, limit, remaining, retryAfter, resetAfter })
@@ -73,5 +75,5 @@ export function decide<Name extends string>(
   }
   const { policy, limit, remaining, resetAfter, ...decided } = policies[decisive] as PolicyDecision<Name>
   const retryAfter = Math.max(decided.retryAfter, atLeast)
-  return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded: false, policies }
+  return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded, policies }
 }

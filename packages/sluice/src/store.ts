@@ -1,6 +1,7 @@
 import type { Level } from "./algorithm.js"
 import type { Clock } from "./clock.js"
 import type { LeaseTerms } from "./layers/lease-terms.js"
+import type { OutageTerms } from "./layers/outage-terms.js"
 import type { Policy } from "./policy.js"
 import type { Place } from "./state-key.js"
 
@@ -36,8 +37,10 @@ export interface Answer {
   readonly levels: readonly Level[]
   /** The microsecond of the store's clock at which it was decided: the moment that a give-back of it names. */
   readonly at: number
-  /** Who answered, if not the store itself: a layer that remembers a denial, or that holds a lease. */
-  readonly source?: "cache" | "lease"
+  /** Who answered, if not the store itself: a layer that remembers a denial, holds a lease, or stands in for it. */
+  readonly source?: "cache" | "lease" | "fallback"
+  /** The policies that levels are told under, if not those of the parts. */
+  readonly under?: readonly Policy[]
   /** Of a `book`: the microsecond of the turn, or of the one that would have been too late; none if none is to come. */
   readonly turn?: number
   /** Of a turn that was booked: how the line stood under each part, first with it, then before it. */
@@ -68,6 +71,21 @@ export interface Layers {
   readonly denyCache?: (store: Store) => Store
   /** Spends busy keys from blocks that were debited before. */
   leases(store: Store, terms: LeaseTerms): Leases
+  /** Has an answer in time, whatever becomes of the store; left out where it always answers. */
+  readonly outage?: (store: Store, terms: OutageTerms) => Guarded
+}
+
+/** A store that has an answer in time. */
+export interface Guarded extends Store {
+  readonly health: Health
+}
+
+/** How it stands between a limiter and its store. */
+export interface Health {
+  /** Whether the store is asked; if not, it is looked for now and then. */
+  readonly reachable: boolean
+  /** How many decisions were made without it. */
+  readonly degraded: number
 }
 
 /** A store that spends from leases, to be closed when it is done with. */

@@ -40,6 +40,11 @@ export function checkSignal(signal: Signal | undefined): void {
 /** Why there is no turn to be had. */
 export function refusal(decision: Decision, { turn }: Answer, maxWait: number): SluiceError {
   const { policy, limit, retryAfter } = decision
+  if (decision.degraded) {
+    return new SluiceError("STORE_REFUSED", "there is no turn to be had while the store does not answer", {
+      decision,
+    })
+  }
   if (retryAfter === Number.POSITIVE_INFINITY) {
     const message = `the cost is more than ${shown(policy)} ever grants, ${limit}: its turn would never come`
     return new SluiceError("WAIT_TOO_LONG", message, { decision })

@@ -16,7 +16,9 @@ test("the package has no dependencies, and its clients are optional", () => {
 test("every exported subpath has its code and its types", () => {
   const { "./package.json": self, ...entries } = manifest.exports
   expect(self).toBe("./package.json")
-  expect(Object.keys(entries)).toEqual(expect.arrayContaining([".", "./redis", "./redisson", "./testing"]))
+  expect(Object.keys(entries)).toEqual(
+    expect.arrayContaining([".", "./fetch", "./redis", "./redisson", "./testing"]),
+  )
   for (const entry of Object.values<Record<string, string>>(entries)) {
     expect(Object.keys(entry)).toEqual(["types", "default"])
     for (const path of Object.values(entry)) expect(existsSync(join(packed, path)), path).toBe(true)

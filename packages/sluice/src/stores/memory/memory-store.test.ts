@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createLimiter } from "../../limiter.js"
+import { createLimiter } from "../../create-limiter.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
 import { manualClock } from "../../testing/manual-clock.js"

@@ -4,8 +4,10 @@ import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
+import { outage } from "../../layers/outage.js"
 import { type Place, stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
+import { askAcrossSlots, sharesOf } from "./across-slots.js"
 import { digestOf, encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
@@ -63,11 +65,21 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
+  const giveBack = async (parts: readonly Part[], at = -1) => {
+    const shares = client.clustered === true ? sharesOf(parts) : [{ parts }]
+    await Promise.all(shares.map(({ parts }) => parts.length > 0 && send({ parts, count: at, mode: "give" })))
+  }
+
   return {
     clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),
-    layers: denyCache ? { denyCache: rememberDenials, leases } : { leases },
-    ask({ parts, count, mode, maxWait = 0, note }) {
+    layers: denyCache ? { denyCache: rememberDenials, leases, outage } : { leases, outage },
+    ask(ask) {
+      const { parts, count, mode, maxWait = 0, note } = ask
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
+      if (client.clustered === true && parts.length > 1) {
+        const shares = sharesOf(parts)
+        if (shares.length > 1) return askAcrossSlots(shares, ask, send, giveBack)
+      }
       if (mode === "book") {
         return send({ parts, mode, count: [maxWait, ...costsOf(parts)], note: freedOf(parts) })
       }
@@ -77,9 +89,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       }
       return send({ parts, count, mode })
     },
-    async giveBack(parts, at = -1) {
-      if (parts.length > 0) await send({ parts, count: at, mode: "give" })
-    },
+    giveBack,
     async leave({ parts, at, marks }) {
       await send({ parts, mode: "leave", count: [at, ...costsOf(parts), ...marks], note: freedOf(parts) })
     },

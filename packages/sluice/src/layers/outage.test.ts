@@ -1,0 +1,238 @@
+import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store, tokenBucket } from "sluice"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { outage } from "./outage.js"
+import type { OutageChange, OutageOptions } from "./outage-terms.js"
+
+const policy = fixedWindow({ limit: 4, window: "1h" })
+
+/** A store elsewhere: it answers, or holds its answers back, or refuses. */
+function setUp(options: OutageOptions, limits = {}) {
+  const ledger = memoryStore()
+  let state: "answers" | "hangs" | "refuses" = "answers"
+  const held: (() => void)[] = []
+  let asked = 0
+  const reach = <T>(run: () => T): Promise<T> => {
+    asked += 1
+    const value = state === "refuses" ? undefined : { it: run() }
+    return new Promise((resolve, reject) => {
+      if (value === undefined) reject(new SluiceError("STORE_REFUSED", "connection refused"))
+      else if (state === "hangs") held.push(() => resolve(value.it))
+      else resolve(value.it)
+    })
+  }
+  const store: Store = {
+    ask: (ask) => reach(() => ledger.ask(ask)),
+    giveBack: (parts, at) => reach(() => ledger.giveBack(parts, at)),
+    leave: (turn) => reach(() => ledger.leave(turn)),
+    settle: (settlement) => reach(() => ledger.settle(settlement)),
+    forget: (places) => reach(() => ledger.forget(places)),
+    layers: { leases: () => expect.fail(), outage },
+  }
+  const changes: OutageChange[] = []
+  const limiter = createLimiter({
+    policy,
+    store,
+    outage: { deadline: 50, onChange: (change) => changes.push(change), ...options },
+    ...limits,
+  })
+  const direct = createLimiter({ policy, store: ledger })
+  return {
+    limiter,
+    direct,
+    changes,
+    set: (to: typeof state) => {
+      state = to
+    },
+    release: () => {
+      for (const each of held.splice(0)) each()
+    },
+    asked: () => asked,
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Lets time pass until something is over. */
+async function after<T>(ms: number, wait: Promise<T>): Promise<T> {
+  wait.catch(() => {})
+  await vi.advanceTimersByTimeAsync(ms)
+  return wait
+}
+
+describe("an ask that is not answered in time", () => {
+  test("rejects as one that may have run, and what it was granted is given back when the answer comes", async () => {
+    const { limiter, direct, set, release } = setUp({ then: "throw" })
+    set("hangs")
+    const asked = limiter.tryAcquire("k")
+    await expect(after(50, asked)).rejects.toMatchObject({
+      code: "STORE_UNKNOWN",
+      message: "no answer from the store within 50 ms; the call may have run",
+    })
+    expect(await direct.peek("k")).toMatchObject({ remaining: 3 })
+    set("answers")
+    release()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 4 })
+  })
+
+  test("is not over a millisecond sooner", async () => {
+    const { limiter, set, release } = setUp({ then: "throw" })
+    set("hangs")
+    const asked = limiter.tryAcquire("k")
+    await vi.advanceTimersByTimeAsync(49)
+    release()
+    expect(await asked).toMatchObject({ allowed: true, degraded: false, source: "store" })
+  })
+
+  test("passes where the limiter is open, and says so", async () => {
+    const { limiter, direct, set, release } = setUp({ then: "open" })
+    set("hangs")
+    const decision = await after(50, limiter.tryAcquire("k"))
+    expect(decision).toMatchObject({
+      allowed: true,
+      degraded: true,
+      source: "fallback",
+      remaining: 4,
+      limit: 4,
+    })
+    expect(limiter.health).toEqual({ reachable: true, degraded: 1 })
+    // it was let through: what it was granted stays spent
+    release()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 3 })
+  })
+
+  test("is denied where the limiter is closed, with the time until the store is asked again", async () => {
+    const { limiter, set } = setUp({ then: "closed" })
+    set("hangs")
+    const decision = await after(50, limiter.tryAcquire("k"))
+    expect(decision).toMatchObject({ allowed: false, degraded: true, source: "fallback" })
+    expect(decision.retryAfter).toBeGreaterThan(0)
+    await expect(after(50, limiter.acquire("k"))).rejects.toMatchObject({
+      code: "STORE_REFUSED",
+      message: "there is no turn to be had while the store does not answer",
+    })
+  })
+
+  test("is counted here where the limiter goes on locally, by its share of the policy", async () => {
+    const { limiter, set } = setUp({ then: { local: 0.5 } })
+    set("refuses")
+    const decisions = await Promise.all([1, 2, 3].map(() => limiter.tryAcquire("k")))
+    expect(decisions.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
+      [true, 2, 1],
+      [true, 2, 0],
+      [false, 2, 0],
+    ])
+    expect(decisions[2]).toMatchObject({ degraded: true, source: "fallback", retryAfter: 3_600_000 })
+    expect(limiter.health.degraded).toBe(3)
+  })
+
+  test("that is wrong in itself is no outage", async () => {
+    const { limiter } = setUp({ then: "open" })
+    await expect(limiter.tryAcquire("k", { cost: -1 })).rejects.toMatchObject({ code: "INVALID_COST" })
+    await expect(limiter.tryAcquire("")).rejects.toMatchObject({ code: "INVALID_KEY" })
+  })
+})
+
+describe("a store that does not answer", () => {
+  test("is not asked any more, but by one now and then; each change is told once", async () => {
+    const { limiter, changes, set, asked } = setUp({ then: "open" })
+    set("refuses")
+    for (let i = 0; i < 100; i += 1) await limiter.tryAcquire("k")
+    expect(asked()).toBe(5)
+    expect(limiter.health).toEqual({ reachable: false, degraded: 100 })
+    expect(changes).toMatchObject([{ reachable: false, error: { code: "STORE_REFUSED" } }])
+    await vi.advanceTimersByTimeAsync(130)
+    for (let i = 0; i < 100; i += 1) await limiter.tryAcquire("k")
+    expect(asked()).toBe(6)
+    set("answers")
+    await vi.advanceTimersByTimeAsync(260)
+    expect(await limiter.tryAcquire("k")).toMatchObject({ degraded: false, source: "store" })
+    expect(changes).toMatchObject([{ reachable: false }, { reachable: true }])
+    expect(limiter.health.reachable).toBe(true)
+  })
+
+  test("is told of what was spent here in the meantime, once it answers", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
+    await limiter.tryAcquire("k")
+    set("refuses")
+    for (let i = 0; i < 10; i += 1) await limiter.tryAcquire("k")
+    set("answers")
+    await vi.advanceTimersByTimeAsync(130)
+    // one looks whether the store is there; then two that were let through here are told to it
+    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 2, source: "store" })
+    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: false, remaining: 0, source: "store" })
+    expect(await direct.peek("k")).toMatchObject({ remaining: 0 })
+    await limiter.reset("k")
+    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 3 })
+  })
+
+  test("rejects gifts and resets, rather than to say that they were made", async () => {
+    const { limiter, set } = setUp({ then: "open" })
+    set("hangs")
+    await expect(after(50, limiter.refund("k", 1))).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
+    set("refuses")
+    await expect(limiter.reset("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
+  })
+
+  test("is not asked for a turn that was had without it to be given back", async () => {
+    const bucket = { policy: tokenBucket({ capacity: 2, refill: 1, every: 1_000 }), name: "waits" }
+    const { limiter, set, asked } = setUp({ then: { local: 0.5 } }, bucket)
+    set("refuses")
+    for (let i = 0; i < 6; i += 1) await limiter.tryAcquire("other")
+    const before = asked()
+    const gaveUp = new AbortController()
+    expect(await limiter.acquire("k")).toMatchObject({ degraded: true })
+    const waits = limiter.acquire("k", { signal: gaveUp.signal })
+    waits.catch(() => {})
+    await vi.advanceTimersByTimeAsync(10)
+    gaveUp.abort("no")
+    await expect(waits).rejects.toBe("no")
+    const again = limiter.acquire("k")
+    await vi.advanceTimersByTimeAsync(1_990)
+    expect(await again).toMatchObject({ degraded: true })
+    expect(asked() - before).toBeLessThanOrEqual(1)
+  })
+
+  test("leaves reservations to this process, which settles them", async () => {
+    const { limiter, set } = setUp({ then: { local: 1 } })
+    set("refuses")
+    const { decision, settle } = await limiter.reserve("k", { cost: 4 })
+    expect(decision).toMatchObject({ allowed: true, degraded: true, remaining: 0 })
+    expect(await settle(1)).toBe(true)
+    expect(await limiter.peek("k")).toMatchObject({ remaining: 3, degraded: true })
+  })
+})
+
+describe("a reservation or a turn that is granted too late", () => {
+  test("is given back", async () => {
+    const { limiter, direct, set, release } = setUp({ then: "closed" })
+    set("hangs")
+    expect((await after(50, limiter.reserve("k", { cost: 2 }))).decision).toMatchObject({ allowed: false })
+    await expect(after(50, limiter.acquire("k"))).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
+    set("answers")
+    release()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 4 })
+  })
+})
+
+test.each([
+  [{ deadline: 0 }, "outage.deadline must be whole milliseconds"],
+  [{ deadline: "2m" }, "outage.deadline must be at most a minute"],
+  [{ then: "ajar" }, 'outage.then must be "open", "closed", "throw" or { local: share }, got "ajar"'],
+  [{ then: null }, "outage.then must be"],
+  [{ then: { local: 0 } }, "outage.then.local must be above 0 and at most 1, got 0"],
+  [{ then: { local: "half" } }, "outage.then.local must be above 0"],
+  [{ then: { share: 1 } }, 'outage.then has no field "share"'],
+  [{ onChange: 1 }, "outage.onChange must be a function"],
+  [{ after: 1 }, 'outage has no field "after"'],
+])("a limiter takes no outage of %o, whatever its store", (options, message) => {
+  expect(() => createLimiter({ policy, outage: options as OutageOptions })).toThrow(message)
+})

@@ -1,0 +1,163 @@
+import { Background } from "../background.js"
+import { monotonic } from "../clock.js"
+import { SluiceError } from "../errors.js"
+import { type Answer, type Ask, type Guarded, isPromise, type Part, type Store, type Turn } from "../store.js"
+import { Breaker } from "./breaker.js"
+import { Deadlines } from "./deadlines.js"
+import { type Fallback, fallbackOf } from "./fallback.js"
+import type { OutageTerms } from "./outage-terms.js"
+
+/**
+ * Has an answer in time, whatever becomes of the store: no call is waited for past the deadline, none is made while the
+ * store is given up, and what is said instead is as the policy for outages has it. What may have run is never sent
+ * again; an answer that comes too late is taken back if nobody was let through by it.
+ */
+export function outage(store: Store, { deadline, policy, onChange }: OutageTerms): Guarded {
+  const deadlines = new Deadlines(deadline, monotonic)
+  const breaker = new Breaker(monotonic, (reachable, error) =>
+    onChange(reachable ? { reachable } : { reachable, error }),
+  )
+  const background = new Background()
+  const fallback: Fallback = fallbackOf(policy)
+  let degraded = 0
+
+  const givenUp = () =>
+    new SluiceError("STORE_REFUSED", "the store does not answer; it was not asked, and will be again soon", {
+      cause: breaker.error,
+    })
+
+  const judge = (error: unknown) => {
+    if (isOutage(error)) breaker.failed(error)
+    else breaker.succeeded()
+  }
+
+  /** Has a call over in time; `late` gets what comes after that. */
+  const inTime = <T>(call: () => T | Promise<T>, late: (value: T) => void = () => {}): T | Promise<T> => {
+    let promise: T | Promise<T>
+    try {
+      promise = call()
+    } catch (error) {
+      judge(error)
+      throw error
+    }
+    if (!isPromise(promise)) {
+      breaker.succeeded()
+      return promise
+    }
+    const answer = promise
+    return new Promise<T>((resolve, reject) => {
+      let over = false
+      const cancel = deadlines.set(() => {
+        over = true
+        const error = new SluiceError(
+          "STORE_UNKNOWN",
+          `no answer from the store within ${deadline} ms; the call may have run`,
+        )
+        breaker.failed(error)
+        reject(error)
+      })
+      answer.then(
+        (value) => {
+          cancel()
+          breaker.succeeded()
+          if (over) late(value)
+          else resolve(value)
+        },
+        (error: unknown) => {
+          cancel()
+          // what was given up has failed once already
+          if (over) return
+          judge(error)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** Gives back what was granted to somebody who has been answered without it. */
+  const takeBack = (ask: Ask, { granted, at, turn, marks }: Answer) => {
+    if (granted === 0 || policy === "open") return
+    const { parts, mode, note } = ask
+    background.run(() => {
+      if (mode === "book" && turn !== undefined && marks !== undefined) {
+        return store.leave({ parts, at: turn, marks })
+      }
+      if (mode === "reserve" && note !== undefined) {
+        return store.settle({ place: note.place, back: parts, more: [], maxWait: 0 })
+      }
+      if (mode !== "spend") return
+      return store.giveBack(granted === 1 ? parts : parts.map((part) => times(part, granted)), at)
+    })
+  }
+
+  const instead = (ask: Ask, error: unknown): Answer => {
+    if (!isOutage(error)) throw error
+    const answer = fallback.answer(ask, breaker.untilProbe)
+    if (answer === undefined) throw error
+    degraded += 1
+    return answer
+  }
+
+  /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
+  const settleUp = (ask: Ask) => {
+    if (!breaker.isSound) return
+    for (const owed of fallback.owed(ask.parts)) {
+      background.run(() => store.ask({ parts: [owed], count: 1, mode: "charge", maxWait: 0 }))
+    }
+  }
+
+  const guard = <T>(call: () => T | Promise<T>): T | Promise<T> => {
+    if (!breaker.admits()) throw givenUp()
+    return inTime(call)
+  }
+
+  return {
+    ...(store.clock && { clock: store.clock }),
+
+    get health() {
+      return { reachable: !breaker.isOpen, degraded }
+    },
+
+    ask(ask) {
+      if (!breaker.admits()) return instead(ask, givenUp())
+      settleUp(ask)
+      try {
+        const answer = inTime(
+          () => store.ask(ask),
+          (late) => takeBack(ask, late),
+        )
+        return isPromise(answer) ? answer.catch((error: unknown) => instead(ask, error)) : answer
+      } catch (error) {
+        return instead(ask, error)
+      }
+    },
+
+    giveBack: (parts, at) => guard(() => store.giveBack(parts, at)),
+
+    leave(turn: Turn) {
+      if (fallback.leave(turn)) return
+      return guard(() => store.leave(turn))
+    },
+
+    settle(settlement) {
+      if (fallback.settle(settlement)) return true
+      return guard(() => store.settle(settlement))
+    },
+
+    forget(places) {
+      fallback.forget(places)
+      return guard(() => store.forget(places))
+    },
+  }
+}
+
+/** Whether an error says that the store cannot be had, rather than that one ask or one key is wrong. */
+function isOutage(error: unknown): boolean {
+  if (!(error instanceof SluiceError)) return true
+  if (error.cause instanceof Error && error.cause.message.startsWith("WRONGTYPE")) return false
+  return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
+}
+
+function times(part: Part, count: number): Part {
+  return { ...part, cost: part.cost * count }
+}
