@@ -59,7 +59,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     key: `${begin}${tagOf(place)}}:${stateKey(place)}${name}`,
     place,
   })
-  /** Where turns are noted that were given back of asks like this. */
+  /** Where turns are noted that were given back under these policies. */
   const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
 
   const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
@@ -80,7 +80,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
         const shares = sharesOf(parts)
         if (shares.length > 1) return askAcrossSlots(shares, ask, send, giveBack)
       }
-      if (mode === "book") return send({ parts, mode, count: maxWait, note: freedOf(parts) })
+      if (mode === "book") {
+        return send({ parts, mode, count: [maxWait, ...costsOf(parts)], note: freedOf(parts) })
+      }
       if (mode === "charge") return send({ parts, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
         return send({ parts, mode, count: note.lasts, note: noteOf(note.place, ":rs") })
@@ -89,7 +91,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
     giveBack,
     async leave({ parts, at, marks }) {
-      await send({ parts, mode: "leave", count: [at, ...marks], note: freedOf(parts) })
+      await send({ parts, mode: "leave", count: [at, ...costsOf(parts), ...marks], note: freedOf(parts) })
     },
     async settle({ place, back, more, maxWait }) {
       const parts = [...back, ...more]
@@ -104,4 +106,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
     },
   }
+}
+
+function costsOf(parts: readonly Part[]): number[] {
+  return parts.map(({ cost }) => cost)
 }
