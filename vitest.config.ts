@@ -12,6 +12,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^sluice$/, replacement: source("index.ts") },
+      { find: /^sluice\/fetch$/, replacement: source("fetch/index.ts") },
       { find: /^sluice\/redis$/, replacement: source("stores/redis/index.ts") },
       { find: /^sluice\/redisson$/, replacement: source("redisson/index.ts") },
       { find: /^sluice\/testing$/, replacement: source("testing/index.ts") },

@@ -16,7 +16,7 @@ export interface Explanation {
 }
 
 /** How many numbers a state in numbers has room for. */
-export const ROW = 6
+export const ROW = 8
 
 /** Where a store keeps states side by side: `ROW` numbers to a state, or one object. */
 export type Cells = Float64Array | object[]
@@ -27,7 +27,7 @@ export type Cells = Float64Array | object[]
  * An ask runs through it as: `read` the state, see how much `room` there is, and, when every policy of
  * the ask has room, `take` it in each; then `tell` the level. `read`, `room` and `tell` change nothing.
  * All times are whole microseconds. A state is in the `cells` from `cell` on. What writes one, `take`, `charge`,
- * `give` and `mend`, returns the microsecond at which it stops mattering.
+ * `give`, `restore` and `mend`, returns the microsecond at which it stops mattering.
  *
  * A turn ahead is booked by doing now what will be done then: the state is read as it will stand at the `turn`, and
  * taken from with the time there, so turns follow each other in the order in which they were asked for.
@@ -49,8 +49,12 @@ export interface Algorithm<Terms, C extends Cells, View> {
   take(terms: Terms, view: View, granted: number, cells: C, cell: number, lead?: number): number
   /** How long until a turn of this cost, behind every turn that is booked; `Infinity` if there is none to be had. */
   turn(terms: Terms, view: View): number
-  /** Where the line of booked turns ends: different after each, and as before again when the last is given back. */
-  mark(view: View): number
+  /** How the line of booked turns stands, in integers: different after each, and all that `restore` needs. */
+  line(view: View): readonly number[]
+  /** How many integers that are. */
+  readonly lineWidth: number
+  /** Puts the line back to how it stood before the last turn was booked. 0 if no state is left. */
+  restore(terms: Terms, view: View, line: readonly number[], cells: C, cell: number): number
   /**
    * Spends the cost whether it fits or not. What does not fit goes into debt, of as much as the limit at the most,
    * behind turns that lie up to `maxWait` ahead.

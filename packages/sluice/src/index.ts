@@ -1,21 +1,22 @@
 export type { Algorithm, Cells, Explanation, Level } from "./algorithm.js"
 export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
+export { type Claim, type Combined, combine } from "./combine.js"
+export { createLimiter } from "./create-limiter.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
 export type { LeaseOptions } from "./layers/lease-terms.js"
 export type { OutageChange, OutageOptions, OutagePolicy } from "./layers/outage-terms.js"
-export {
-  type AcquireOptions,
-  type AskOptions,
-  type CallOptions,
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type Reservation,
-  type ReserveOptions,
-  type TryAcquireOptions,
+export type {
+  AcquireOptions,
+  AskOptions,
+  CallOptions,
+  Limiter,
+  LimiterOptions,
+  Reservation,
+  ReserveOptions,
+  TryAcquireOptions,
 } from "./limiter.js"
 export type { Cost, NameOf, Policies } from "./policies.js"
 export {

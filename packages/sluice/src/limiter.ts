@@ -1,25 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { claim } from "./claims.js"
-import { checkClock } from "./clock.js"
-import { type Decision, decide } from "./decision.js"
-import { type Duration, milliseconds } from "./duration.js"
-import { checkFields, SluiceError, shown } from "./errors.js"
-import { type LeaseOptions, leaseTerms } from "./layers/lease-terms.js"
-import { type OutageOptions, outageTerms } from "./layers/outage-terms.js"
-import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
-import {
-  newReservation,
-  type Pending,
-  placeOfReservation,
-  reservedUnder,
-  settlementOf,
-} from "./reservation.js"
-import { type Scope, scopeOf } from "./state-key.js"
-import { type Health, isPromise, type Store } from "./store.js"
-import { memoryStore } from "./stores/memory/memory-store.js"
-import { checkSignal, refusal, type Signal, type WaitOptions, waitTerms } from "./waiting/terms.js"
-import { waiting } from "./waiting/waiting.js"
+import type { Claim } from "./combine.js"
+import type { Decision } from "./decision.js"
+import type { Duration } from "./duration.js"
+import type { LeaseOptions } from "./layers/lease-terms.js"
+import type { OutageOptions } from "./layers/outage-terms.js"
+import type { Cost, NameOf, Policies } from "./policies.js"
+import type { Pending } from "./reservation.js"
+import type { Health, Store } from "./store.js"
+import type { Signal, WaitOptions } from "./waiting/terms.js"
 
 export interface LimiterOptions<P extends Policies> extends WaitOptions {
   /** Sets its keys apart from those of other limiters on the store; `"default"` if left out. */
@@ -96,6 +85,8 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   ): Promise<T>
   /** Says what `tryAcquire` would say, and changes nothing. */
   peek<O extends Policies = P>(key: string, options?: AskOptions<O>): Promise<Decision<NameOf<O>>>
+  /** An ask for a key, to be combined with those of other limiters: `combine([a.on(org), b.on(user)])`. */
+  on<O extends Policies = P>(key: string, options?: AskOptions<O>): Claim
   /** Spends an estimate, to be settled when the true cost is known. */
   reserve<O extends Policies = P>(key: string, options?: ReserveOptions<O>): Promise<Reservation<P, O>>
   /** A reservation by its id, whichever process made it. */
@@ -115,198 +106,4 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   reset<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<void>
   /** Ends the limiter and its waits, and gives leases and turns back; a store it did not create stays open. */
   close(): Promise<void>
-}
-
-const noOptions = {}
-
-/** How many names of policies given in calls a limiter keeps scopes for. */
-const MOST_SCOPES = 1_000
-
-/** Creates a limiter: `createLimiter({ name: "api", policy: tokenBucket({ … }) })`. */
-export function createLimiter<const P extends Policies>(options: LimiterOptions<P>): Limiter<P> {
-  checkFields("INVALID_OPTION", "createLimiter", options, [
-    "name",
-    "policy",
-    "store",
-    "lease",
-    "outage",
-    "maxWait",
-    "maxWaiters",
-  ])
-  const { name = "default", policy, store: ledger = memoryStore(), lease = false } = options
-  if (typeof name !== "string" || name === "") {
-    throw new SluiceError("INVALID_OPTION", `name must be a string that is not empty, got ${shown(name)}`)
-  }
-  for (const method of ["ask", "giveBack", "leave", "settle", "forget"] as const) {
-    if (typeof ledger?.[method] !== "function") {
-      throw new SluiceError(
-        "INVALID_OPTION",
-        `store must be a Store, such as memoryStore(), got ${shown(ledger)}`,
-      )
-    }
-  }
-  if (ledger.clock !== undefined) checkClock(ledger.clock)
-  const terms = leaseTerms(lease)
-  const { maxWait, maxWaiters } = waitTerms(options)
-  const whenOut = outageTerms(options.outage)
-  const scope = scopes(name)
-  const named = (value: unknown) => {
-    const policies = namePolicies(value, scope)
-    if (terms !== undefined) refuseLeaky(policies)
-    return policies
-  }
-  const fixed = typeof policy === "function" ? undefined : named(policy)
-  const release = fixed === undefined ? () => {} : claim(ledger, name, fixed)
-  const exact = ledger.layers?.denyCache?.(ledger) ?? ledger
-  const leased = terms && ledger.layers?.leases(exact, terms)
-  const guarded = ledger.layers?.outage?.(leased ?? exact, whenOut)
-  const store = guarded ?? leased ?? exact
-  const waiters = waiting(store, ledger.clock)
-  let closed = false
-
-  const policiesFor = (key: string, override?: unknown): Named => {
-    if (closed) throw closedError(name)
-    if (typeof key !== "string" || key === "") {
-      throw new SluiceError("INVALID_KEY", `key must be a string that is not empty, got ${shown(key)}`)
-    }
-    if (override !== undefined) return named(override)
-    return fixed ?? named((policy as (key: string) => P)(key))
-  }
-
-  // no async function: it would take most of the time and memory of a decision
-  const ask = <O extends Policies>(mode: "spend" | "peek", key: string, options: AskOptions<O>) => {
-    try {
-      const charged = chargesOf(key, options)
-      const answer = store.ask({ parts: charged, count: 1, mode })
-      return isPromise(answer)
-        ? answer.then((told) => decide(charged, told))
-        : Promise.resolve(decide(charged, answer))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  const chargesOf = <O extends Policies>(key: string, { cost = 1, policy }: AskOptions<O>) =>
-    charges<NameOf<O>>(policiesFor(key, policy), key, cost)
-
-  const acquire = async <O extends Policies>(key: string, options: AcquireOptions<O> = noOptions) => {
-    checkFields("INVALID_OPTION", "an acquire", options, ["cost", "policy", "signal"])
-    const charged = chargesOf(key, options)
-    checkSignal(options.signal)
-    if (waiters.size >= maxWaiters) {
-      throw new SluiceError("QUEUE_FULL", `${maxWaiters} wait for limiter ${shown(name)} already: maxWaiters`)
-    }
-    const answer = await waiters.join(charged, maxWait, options.signal)
-    const decision = decide(charged, answer)
-    if (!decision.allowed) throw refusal(decision, answer, maxWait)
-    return decision
-  }
-
-  const tryAcquire = <O extends Policies>(key: string, options: TryAcquireOptions<O> = noOptions) => {
-    if (options === noOptions) return ask<O>("spend", key, noOptions)
-    try {
-      checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy", "timeout", "signal"])
-      const { timeout = 0 } = options
-      checkSignal(options.signal)
-      if (timeout === 0) return ask("spend", key, options)
-      const most = Math.min(milliseconds(timeout, "timeout", "INVALID_OPTION") * 1_000, maxWait)
-      const charged = chargesOf(key, options)
-      // with as many waiting as may, it has its turn now or not at all
-      const patience = waiters.size < maxWaiters ? most : 0
-      return waiters.join(charged, patience, options.signal).then((answer) => decide(charged, answer))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  const pending = <O extends Policies>(key: string, id: string, named: Named): Pending<O> => {
-    const settle = async (actual: unknown) => {
-      if (closed) throw closedError(name)
-      return store.settle(settlementOf({ id, limiter: name, key, maxWait }, named, actual))
-    }
-    return { id, settle, cancel: () => settle(0) }
-  }
-
-  const close = async () => {
-    if (!closed) release()
-    closed = true
-    await Promise.all([waiters.close(closedError(name)), leased?.close()])
-  }
-
-  return {
-    name,
-    get health() {
-      return guarded?.health ?? { reachable: true, degraded: 0 }
-    },
-    tryAcquire,
-    acquire,
-    async run(key, work, options) {
-      return work(await acquire(key, options))
-    },
-    peek(key, options = noOptions) {
-      if (options === noOptions) return ask("peek", key, noOptions)
-      try {
-        checkFields("INVALID_OPTION", "a peek", options, ["cost", "policy"])
-        return ask("peek", key, options)
-      } catch (error) {
-        return Promise.reject(error)
-      }
-    },
-    async reserve<O extends Policies>(key: string, options: ReserveOptions<O> = noOptions) {
-      checkFields("INVALID_OPTION", "a reservation", options, ["cost", "policy", "ttl"])
-      const { cost = 1, ttl = "10m" } = options
-      const lasts = milliseconds(ttl, "ttl", "INVALID_OPTION") * 1_000
-      const policies = policiesFor(key, options.policy)
-      const charged = charges<NameOf<O>>(policies, key, cost)
-      const id = newReservation(charged)
-      const note = { place: placeOfReservation(name, key, id), lasts }
-      const answer = await store.ask({ parts: charged, count: 1, mode: "reserve", note })
-      return { decision: decide(charged, answer), ...pending<O>(key, id, policies) }
-    },
-    reservation(key, id, options = noOptions) {
-      checkFields("INVALID_OPTION", "a reservation", options, ["policy"])
-      reservedUnder(id)
-      return pending(key, id, policiesFor(key, options.policy))
-    },
-    async charge<O extends Policies>(key: string, cost: Cost<O>, options: CallOptions<O> = noOptions) {
-      checkFields("INVALID_OPTION", "a charge", options, ["policy"])
-      const charged = charges<NameOf<O>>(policiesFor(key, options.policy), key, cost)
-      const answer = await store.ask({ parts: charged, count: 1, mode: "charge", maxWait })
-      const forOne = charged.map((charge) => ({ ...charge, cost: 1 }))
-      return decide(forOne, answer)
-    },
-    async refund(key, cost, options = noOptions) {
-      checkFields("INVALID_OPTION", "a refund", options, ["policy"])
-      await store.giveBack(charges(policiesFor(key, options.policy), key, cost))
-    },
-    async reset(key, options = noOptions) {
-      checkFields("INVALID_OPTION", "a reset", options, ["policy"])
-      await store.forget(policiesFor(key, options.policy).map(({ scope }) => ({ scope, key })))
-    },
-    close,
-    [Symbol.asyncDispose]: close,
-  }
-}
-
-/** The scopes of a limiter's policies by name, made once. */
-function scopes(limiter: string): (policy: string) => Scope {
-  const known = new Map<string, Scope>()
-  return (policy) => {
-    const scope = known.get(policy) ?? scopeOf(limiter, policy)
-    if (known.size < MOST_SCOPES) known.set(policy, scope)
-    return scope
-  }
-}
-
-function refuseLeaky(named: Named): void {
-  const leaky = named.find(({ policy }) => policy.algorithm === "leakyBucket")
-  if (leaky === undefined) return
-  throw new SluiceError(
-    "INVALID_POLICY",
-    `a leakyBucket cannot be leased, its outflow would not be even: ${shown(leaky.name)} needs a limiter without lease`,
-  )
-}
-
-function closedError(name: string): SluiceError {
-  return new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
 }

@@ -43,7 +43,7 @@ export interface Answer {
   readonly under?: readonly Policy[]
   /** Of a `book`: the microsecond of the turn, or of the one that would have been too late; none if none is to come. */
   readonly turn?: number
-  /** Of a turn that was booked: where the line ended with it, under each part. */
+  /** Of a turn that was booked: how the line stood under each part, first with it, then before it. */
   readonly marks?: readonly number[]
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { distantStore, type Errand, settled, soon, whenTold } from "../../test/support/distant-store.js"
-import { createLimiter } from "../limiter.js"
+import { createLimiter } from "../create-limiter.js"
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from "../policy.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 import { manualClock } from "../testing/manual-clock.js"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { distantStore, type Errand, settled, soon, whenTold } from "../../test/support/distant-store.js"
+import { createLimiter } from "../create-limiter.js"
 import type { Decision } from "../decision.js"
-import { createLimiter } from "../limiter.js"
 import type { Policies } from "../policies.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "../policy.js"
 import { memoryStore } from "../stores/memory/memory-store.js"

@@ -9,14 +9,17 @@ afterEach(() => vi.restoreAllMocks())
 function setUp(onChange: (change: OutageChange) => void) {
   const ledger = memoryStore()
   const missing = new Set<string>()
-  const partOf = ({ key }: { key: string }) => key[0] as string
+  const partOf = ({ key }: { key: string }) => key[0] ?? ""
   const store: Store = {
     ...ledger,
     async ask(ask) {
       if (ask.parts.some((part) => missing.has(partOf(part)))) throw new SluiceError("STORE_REFUSED", "gone")
       return ledger.ask(ask)
     },
-    layers: { leases: () => expect.fail(), outage: (below, terms) => outage(below, terms, partOf) },
+    layers: {
+      leases: () => expect.fail(),
+      outage: (below, terms) => outage(below, terms, ([first]) => partOf(first ?? { key: "" })),
+    },
   }
   const policy = fixedWindow({ limit: 1_000, window: "1h" })
   const limiter = createLimiter({ policy, store, outage: { then: "closed", onChange } })

@@ -51,7 +51,7 @@ function setUp(options: OutageOptions, limits = {}) {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] })
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] })
 })
 afterEach(() => {
   vi.useRealTimers()

@@ -13,12 +13,13 @@ import type { OutageChange, OutageTerms } from "./outage-terms.js"
  * store is given up, and what is said instead is as the policy for outages has it. What may have run is never sent
  * again; an answer that comes too late is taken back if nobody was let through by it.
  *
- * `shardOf` tells the parts of a store that fail on their own, of which there are a few: each is given up on its own.
+ * `shardOf` tells what places lie in of a store that can fail in part, of which there are a few: each is given up on its
+ * own.
  */
 export function outage(
   store: Store,
   { deadline, policy, onChange }: OutageTerms,
-  shardOf: (place: Place) => string = () => "",
+  shardOf: (places: readonly Place[]) => string = () => "",
 ): Guarded {
   const deadlines = new Deadlines(deadline, monotonic)
   const breakers = new Map<string, Breaker>()
@@ -37,8 +38,8 @@ export function outage(
     }
   }
 
-  const breakerOf = (place: Place | undefined): Breaker => {
-    const shard = place === undefined ? "" : shardOf(place)
+  const breakerOf = (places: readonly Place[]): Breaker => {
+    const shard = shardOf(places)
     let breaker = breakers.get(shard)
     if (breaker === undefined) {
       breaker = new Breaker(monotonic, (reachable, error) => {
@@ -140,9 +141,9 @@ export function outage(
     }
   }
 
-  const guard = <T>(place: Place | undefined, call: () => T | Promise<T>): T | Promise<T> => {
-    const breaker = breakerOf(place)
-    if (!breaker.admits()) throw givenUp(breaker)
+  const guard = <T>(places: readonly Place[], call: () => T | Promise<T>): T | Promise<T> => {
+    const breaker = breakerOf(places)
+    if (!breaker.admits()) return nextTurn().then(() => Promise.reject(givenUp(breaker)))
     return inTime(breaker, call)
   }
 
@@ -154,8 +155,8 @@ export function outage(
     },
 
     ask(ask) {
-      const breaker = breakerOf(ask.parts[0])
-      if (!breaker.admits()) return instead(breaker, ask, givenUp(breaker))
+      const breaker = breakerOf(ask.parts)
+      if (!breaker.admits()) return nextTurn().then(() => instead(breaker, ask, givenUp(breaker)))
       settleUp(breaker, ask)
       try {
         const answer = inTime(
@@ -169,21 +170,21 @@ export function outage(
       }
     },
 
-    giveBack: (parts, at) => guard(parts[0], () => store.giveBack(parts, at)),
+    giveBack: (parts, at) => guard(parts, () => store.giveBack(parts, at)),
 
     leave(turn: Turn) {
       if (fallback.leave(turn)) return
-      return guard(turn.parts[0], () => store.leave(turn))
+      return guard(turn.parts, () => store.leave(turn))
     },
 
     settle(settlement) {
       if (fallback.settle(settlement)) return true
-      return guard(settlement.place, () => store.settle(settlement))
+      return guard([settlement.place], () => store.settle(settlement))
     },
 
     forget(places) {
       fallback.forget(places)
-      return guard(places[0], () => store.forget(places))
+      return guard(places, () => store.forget(places))
     },
   }
 }
@@ -193,6 +194,11 @@ function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
   if (error.cause instanceof Error && error.cause.message.startsWith("WRONGTYPE")) return false
   return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
+}
+
+/** Lets timers and sockets have their turn, so that who asks again and again does not keep the store from coming back. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function times(part: Part, count: number): Part {

@@ -1,9 +1,10 @@
 import { Redis } from "ioredis"
-import type { Ask, Part, Policy, Store } from "sluice"
+import type { Ask, Part, Policy } from "sluice"
 import { scopeOf } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { conformance, type Rig } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { broken } from "../support/broken.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { ioredisWorkshop, type Workshop } from "../support/rigs.js"
 
@@ -20,14 +21,6 @@ afterAll(async () => {
   await workshop.close()
   await server.stop()
 })
-
-/** Wraps each store of a rig, changing one thing about it. */
-function broken(change: (store: Store, rig: Rig) => Partial<Store>) {
-  return (rig: Rig): Rig => {
-    const stores = rig.stores.map((store) => ({ ...store, ...change(store, rig) }))
-    return { ...rig, stores: stores as [Store, ...Store[]] }
-  }
-}
 
 const moved = (parts: readonly Part[], to: (part: Part) => Partial<Part>) =>
   parts.map((part) => ({ ...part, ...to(part) }))

@@ -4,7 +4,8 @@ import { createConsumer, run } from "./consumer.js"
 const use = `
   const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
   const print = (decision) => console.log(decision.allowed, decision.remaining)
-  console.log([redisStore, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock].includes(undefined))
+  const all = [limitedFetch, redisStore, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock]
+  console.log(all.includes(undefined))
 `
 
 const printed = "false\ntrue 99\n"
@@ -13,6 +14,7 @@ test("an ES module imports every entry point", async () => {
   await using consumer = await createConsumer(inject("packed"), {
     "main.js": `
       import { createLimiter, tokenBucket } from "sluice"
+      import { limitedFetch } from "sluice/fetch"
       import { ioredis, nodeRedis, redisStore } from "sluice/redis"
       import { redissonRateLimiter } from "sluice/redisson"
       import { conformance, manualClock } from "sluice/testing"
@@ -27,6 +29,7 @@ test("a CommonJS module requires every entry point", async () => {
   await using consumer = await createConsumer(inject("packed"), {
     "main.cjs": `
       const { createLimiter, tokenBucket } = require("sluice")
+      const { limitedFetch } = require("sluice/fetch")
       const { ioredis, nodeRedis, redisStore } = require("sluice/redis")
       const { redissonRateLimiter } = require("sluice/redisson")
       const { conformance, manualClock } = require("sluice/testing")

@@ -4,6 +4,7 @@ import { createConsumer, root, run } from "./consumer.js"
 
 const main = `
   import { createLimiter, tokenBucket } from "sluice"
+  import { limitedFetch } from "sluice/fetch"
   import { ioredis, nodeRedis, redisStore } from "sluice/redis"
   import { redissonRateLimiter } from "sluice/redisson"
   import { conformance, manualClock } from "sluice/testing"
@@ -13,6 +14,9 @@ const main = `
   const allowed: boolean = decision.allowed
   const remaining: number = decision.remaining
   console.log(allowed, remaining, redisStore, ioredis, nodeRedis, conformance, manualClock)
+  const partner: typeof fetch = limitedFetch({ policy: tokenBucket({ capacity: 1, refill: 1, every: "1s" }) })
+  const answer: Response = await partner("https://partner.example/", { signal: AbortSignal.timeout(1_000) })
+  console.log(answer.status)
 
   const shared = redissonRateLimiter({ runByHash: async () => [], runByText: async () => [] }, "partner")
   const waited: Promise<{ allowed: boolean; retryAfter: number }> = shared.tryAcquire(5, { timeout: "1s" })
@@ -48,6 +52,26 @@ test("the types of the core need neither Node's types nor a library newer than e
       export const decision: Promise<Decision> = limiter.tryAcquire("k")
     `,
     "tsconfig.json": JSON.stringify({ compilerOptions: bare, files: ["main.ts"] }),
+  })
+  expect(await run(consumer.folder, join(root, "node_modules/.bin/tsc"))).toBe("")
+})
+
+test("the types of sluice/fetch are those of the fetch there is, a browser's too", async () => {
+  const browser = {
+    ...options,
+    module: "preserve",
+    moduleResolution: "bundler",
+    lib: ["es2022", "dom"],
+    types: [],
+  }
+  await using consumer = await createConsumer(inject("packed"), {
+    "main.ts": `
+      import { fixedWindow } from "sluice"
+      import { limitedFetch } from "sluice/fetch"
+      const limited = limitedFetch({ policy: fixedWindow({ limit: 1, window: "1s" }) }, { fetch: window.fetch })
+      export const answer: Promise<Response> = limited("/path", { priority: "low" })
+    `,
+    "tsconfig.json": JSON.stringify({ compilerOptions: browser, files: ["main.ts"] }),
   })
   expect(await run(consumer.folder, join(root, "node_modules/.bin/tsc"))).toBe("")
 })

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
 import { Redis } from "ioredis"
-import type { Answer } from "sluice"
+import type { Store } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
-import { apply, type History } from "../support/histories.js"
+import { apply, type Operation } from "../support/histories.js"
 import { startRedis } from "../support/redis-server.js"
 import { reference } from "../support/reference.js"
 
@@ -12,8 +12,28 @@ const AT_ONCE = 100
 
 interface Mismatch {
   readonly step: number
-  readonly expected: Answer
-  readonly received: Answer
+  readonly expected: unknown
+  readonly received: unknown
+}
+
+/** How operations of some kind are played. */
+export interface Play<Step extends { readonly at: number }> {
+  /** A twin of a store, fresh and empty, that plays one after the other; what it says to each. */
+  twin(): (operation: Step) => unknown
+  /** Plays one on a store; what it says. */
+  on(store: Store, operation: Step): unknown
+}
+
+const asks: Play<Operation> = {
+  twin() {
+    const twin = reference()
+    return (operation) => apply(twin, operation)
+  },
+  on(store, operation) {
+    if (operation.call === "giveBack") return store.giveBack(operation.parts, operation.debitedAt)
+    if (operation.call === "forget") return store.forget(operation.places)
+    return store.ask(operation.ask)
+  },
 }
 
 export interface Sampling {
@@ -21,40 +41,45 @@ export interface Sampling {
   readonly numRuns: number
 }
 
-/** Plays histories on a real server, by the shipped script through the shipped store, beside the reference. */
-export interface Comparison {
+/** Plays histories on a real server, by the shipped script through the shipped store, beside a twin. */
+export interface Comparison<Step> {
   readonly clients: readonly Redis[]
   /** Throws at the first answer that differs, with the history made as short as can be. */
-  compare(name: string, histories: fc.Arbitrary<History>, sampling: Sampling): Promise<void>
+  compare(name: string, histories: fc.Arbitrary<readonly Step[]>, sampling: Sampling): Promise<void>
   stop(): Promise<void>
 }
 
-export async function startComparison(): Promise<Comparison> {
+/** Compares with the reference, unless told how else. */
+export async function startComparison(): Promise<Comparison<Operation>>
+export async function startComparison<Step extends { readonly at: number }>(
+  how: Play<Step>,
+): Promise<Comparison<Step>>
+export async function startComparison(how: Play<Operation> = asks): Promise<Comparison<Operation>> {
   const server = await startRedis()
   const clients = Array.from({ length: CONNECTIONS }, () => new Redis(server.port, server.host))
   let plays = 0
 
-  const play = async (history: History): Promise<Mismatch | undefined> => {
+  const play = async (history: readonly Operation[]): Promise<Mismatch | undefined> => {
     plays += 1
     let now = 0
     const store = redisStore(ioredis(clients[plays % CONNECTIONS] as Redis), {
       prefix: `parity-${plays}`,
       clock: () => now / 1_000,
     })
-    const twin = reference()
+    const twin = how.twin()
     for (const [step, operation] of history.entries()) {
       now = operation.at
-      const expected = apply(twin, operation)
-      if (operation.call === "giveBack") await store.giveBack(operation.parts, operation.debitedAt)
-      if (operation.call === "forget") await store.forget(operation.places)
-      if (operation.call !== "ask" || expected === undefined) continue
-      const received = await store.ask(operation.ask)
+      const expected = twin(operation)
+      const received = await how.on(store, operation)
       if (!isDeepStrictEqual(received, expected)) return { step, expected, received }
     }
     return undefined
   }
 
-  const shrink = async (history: History, found: Mismatch): Promise<[History, Mismatch]> => {
+  const shrink = async (
+    history: readonly Operation[],
+    found: Mismatch,
+  ): Promise<[readonly Operation[], Mismatch]> => {
     let [shortest, mismatch] = [history.slice(0, found.step + 1), found]
     for (let i = shortest.length - 2; i >= 0; i -= 1) {
       const shorter = shortest.toSpliced(i, 1)
@@ -74,7 +99,10 @@ export async function startComparison(): Promise<Comparison> {
         const found = await Promise.all(chunk.map(play))
         const index = found.findIndex((mismatch) => mismatch !== undefined)
         if (index < 0) continue
-        const [history, mismatch] = await shrink(chunk[index] as History, found[index] as Mismatch)
+        const [history, mismatch] = await shrink(
+          chunk[index] as readonly Operation[],
+          found[index] as Mismatch,
+        )
         throw new Error(
           [
             `${name}: history ${start + index} of seed ${sampling.seed} differs at its last step, shortened:`,

@@ -6,7 +6,7 @@ import { EPOCH } from "../support/moves.js"
 import { slowPolicies } from "../support/policy-kinds.js"
 import { type Comparison, startComparison } from "./compare.js"
 
-let comparison: Comparison
+let comparison: Comparison<Operation>
 beforeAll(async () => {
   comparison = await startComparison()
 })

@@ -5,11 +5,11 @@ import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
-import { type History, historyOfSeveral } from "../support/histories.js"
+import { type History, historyOfSeveral, type Operation } from "../support/histories.js"
 import { reference } from "../support/reference.js"
 import { type Comparison, startComparison } from "./compare.js"
 
-let comparison: Comparison
+let comparison: Comparison<Operation>
 beforeAll(async () => {
   comparison = await startComparison()
 })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, test } from "vitest"
-import { historyOf } from "../support/histories.js"
+import { historyOf, type Operation } from "../support/histories.js"
 import { kinds } from "../support/policy-kinds.js"
 import { type Comparison, startComparison } from "./compare.js"
 
-let comparison: Comparison
+let comparison: Comparison<Operation>
 beforeAll(async () => {
   comparison = await startComparison()
 })

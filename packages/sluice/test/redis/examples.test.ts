@@ -20,7 +20,15 @@ async function run(example: string, env: Record<string, string> = {}): Promise<s
 
 test("every example has a test here", () => {
   const examples = readdirSync(`${root}examples`).filter((file) => file.endsWith(".ts"))
-  expect(examples.sort()).toEqual(["policies.ts", "quick-start.ts", "redis.ts", "redisson.ts"])
+  expect(examples.sort()).toEqual([
+    "llm-budget.ts",
+    "partner-api.ts",
+    "policies.ts",
+    "quick-start.ts",
+    "redis.ts",
+    "redisson.ts",
+    "waiting.ts",
+  ])
 })
 
 test("quick-start.ts lets three requests pass and tells the others when to come back", async () => {
@@ -79,9 +87,58 @@ test("redisson.ts shares a limit and waits for its turn", async () => {
   ])
 })
 
-test("redis.ts says what is wrong where no Redis listens", async () => {
+test.each(["redis.ts", "partner-api.ts"])("%s says what is wrong where no Redis listens", async (example) => {
   const server = await startRedis()
   await server.stop()
   const failure = { code: 1, stderr: expect.stringMatching(/^STORE_REFUSED: .* REDIS_URL tells where/) }
-  await expect(run("redis.ts", { REDIS_URL: server.url })).rejects.toMatchObject(failure)
+  await expect(run(example, { REDIS_URL: server.url })).rejects.toMatchObject(failure)
+})
+
+test("partner-api.ts calls from four processes evenly, and is never refused", async () => {
+  const server = await startRedis()
+  onTestFinished(() => server.stop())
+  const lines = await run("partner-api.ts", { REDIS_URL: server.url })
+  const seconds = lines.filter((line) => /^\d s {2}[ABCD]*$/.test(line))
+  expect(seconds.length).toBeGreaterThanOrEqual(2)
+  const calls = seconds.flatMap((line) => line.slice(5).split("")).sort()
+  expect(calls.join("")).toBe("A".repeat(12) + "B".repeat(12) + "C".repeat(12) + "D".repeat(12))
+  const [, apart] = /^48 calls, (\d+) ms apart on average, 0 refused$/.exec(lines.at(-2) ?? "") ?? []
+  // 96 in 5 s; a first or last call that was long on its way makes it a little less or more
+  expect(Number(apart)).toSatisfy((ms: number) => ms >= 45 && ms <= 90)
+})
+
+test("llm-budget.ts gives back what was not used, and waits until what is owed is paid", async () => {
+  const told = (await run("llm-budget.ts")).map((line) => line.replace(/^ *\d+\.\d s {2}/, ""))
+  const left = (requests: number) => `${requests} requests and \\d+ tokens left$`
+  const matching = (text: string) => expect.stringMatching(new RegExp(`^${text}`))
+  expect(told).toEqual([
+    "an answer shorter than its estimate: the rest is given back",
+    matching(`400 tokens reserved, ${left(59)}`),
+    matching(`100 tokens used, ${left(59)}`),
+    "a call that fails: all of it is given back",
+    matching(`400 tokens reserved, ${left(58)}`),
+    matching(`the model answered 500: cancelled, ${left(59)}`),
+    "an answer longer than its estimate: what there is no room for is owed",
+    matching(`400 tokens reserved, ${left(58)}`),
+    matching(`1600 tokens used, 58 requests and 0 tokens left`),
+    "the next one waits until that is paid",
+    matching("400 tokens do not fit tokens for \\d{4} ms: waits$"),
+    matching("400 tokens reserved, "),
+    matching("400 tokens used, "),
+    "",
+  ])
+})
+
+test("waiting.ts has its turns in order, gives one up, and is told of a full line", async () => {
+  const told = (await run("waiting.ts")).map((line) => line.replace(/^\d+ ms: /, ""))
+  expect(told).toEqual([
+    "the first is sent at once",
+    "the second has waited",
+    "refused, its turn would come in more than 50 ms: true",
+    "the fourth: nobody wants it any more",
+    "the fifth has the turn that the fourth gave up",
+    expect.stringMatching(/^of twenty at once (9|1\d) had a turn$/),
+    "the others: QUEUE_FULL",
+    "",
+  ])
 })

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { startProxy } from "../support/proxy.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { strict } from "../support/rigs.js"
+import { unguarded } from "../support/unguarded.js"
 
 const LIMIT = 1_000_000
 let server: RedisServer
@@ -54,7 +55,7 @@ async function throughRestarts(
 }
 
 async function survives(client: RedisClient) {
-  const store = redisStore(client, { retryFor: "10s" })
+  const store = unguarded(redisStore(client, { retryFor: "10s" }))
   const limiter = createLimiter({ policy: fixedWindow({ limit: LIMIT, window: "1h" }), store })
   const { allowed, unknown, refused } = await throughRestarts(limiter)
   const spent = LIMIT - (await limiter.peek("k")).remaining
@@ -95,7 +96,7 @@ describe("a call whose reply is lost has run once and says that it may have", ()
   async function losesReplies(open: (port: number) => Promise<[RedisClient, () => void]>) {
     const proxy = await startProxy(server.port)
     const [client, disconnect] = await open(proxy.port)
-    const store = redisStore(client, { retryFor: "10s" })
+    const store = unguarded(redisStore(client, { retryFor: "10s" }))
     const limiter = createLimiter({ policy: fixedWindow({ limit, window: "1h" }), store })
     await limiter.tryAcquire("k")
     proxy.swallowReplies()
@@ -130,7 +131,7 @@ test("a call that finds no server within its patience says that it was not execu
   const client = new Redis(server.port, server.host, strict).on("error", () => {})
   const limiter = createLimiter({
     policy: fixedWindow({ limit: 5, window: "1m" }),
-    store: redisStore(ioredis(client), { retryFor: 50 }),
+    store: unguarded(redisStore(ioredis(client), { retryFor: 50 })),
   })
   await server.kill()
   await sleep(50)

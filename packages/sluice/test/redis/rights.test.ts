@@ -1,6 +1,15 @@
 import { readFileSync } from "node:fs"
 import { Redis } from "ioredis"
-import { createLimiter, fixedWindow, type Store, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import {
+  createLimiter,
+  fixedWindow,
+  type Store,
+  scopeOf,
+  slidingLog,
+  slidingWindow,
+  type Turn,
+  tokenBucket,
+} from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -42,6 +51,18 @@ async function useEverything(client: Redis): Promise<void> {
     await limiter.tryAcquire("k", { policy: { log }, cost: 45 })
     await limiter.tryAcquire("k", { policy: { log } })
     await limiter.refund("k", 3)
+    await limiter.charge("k", 70)
+    const { cancel } = await limiter.reserve("reserved", { cost: 3 })
+    await cancel()
+    for (const each of [log, policy.merged]) {
+      const parts = [{ scope: scopeOf(name, "line"), key: "k", policy: each, cost: 30 }]
+      const turns: Turn[] = []
+      for (let i = 0; i < 3; i += 1) {
+        const { turn, marks } = await store.ask({ parts, count: 1, mode: "book", maxWait: 1e9 })
+        turns.push({ parts, at: turn as number, marks: marks as number[] })
+      }
+      for (const turn of turns.toReversed()) await store.leave(turn)
+    }
     await limiter.reset("k")
   }
   await use("by the server's clock", redisStore(ioredis(client)))

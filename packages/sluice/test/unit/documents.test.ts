@@ -27,6 +27,21 @@ describe("the documents are true", () => {
     expect(read("docs/redisson.md")).toContain(read("examples/redisson.ts").trim())
   })
 
+  test.each(["docs/waiting.md", "docs/budgets.md"])("the code in %s is in an example that runs", (page) => {
+    const plain = (text: string) => text.replaceAll(/^ +/gm, "").trim()
+    const examples = readdirSync(join(root, "examples"))
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => plain(read(join("examples", file))))
+    const quotes = [...read(page).matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => plain(code as string))
+    expect(quotes.length).toBeGreaterThanOrEqual(4)
+    for (const quote of quotes) {
+      expect(
+        examples.some((example) => example.includes(quote)),
+        quote,
+      ).toBe(true)
+    }
+  })
+
   test("every algorithm page has the same headings", () => {
     const pages = documents.filter((file) => file.startsWith("docs/algorithms"))
     expect(pages).toHaveLength(5)

@@ -1,6 +1,7 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there is a part, then ">i7I7" anchor lapsesAt
--- if steps are counted. The length tells which of them are there: 12, 22, 26 or 36 bytes.
+-- if steps are counted, then ">i7I7" last low and a byte if a turn was booked. The length tells which of them are
+-- there: 12, 22, 26 or 36 bytes, and 15 more.
 -- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
 -- where it is 0.
 local bucket = { inString = true }
@@ -8,12 +9,16 @@ algorithms.bucket = bucket
 
 local function read(terms, key)
   local step = terms.step
-  local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
+  local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
   local value = get(key)
   if value then
     full, reach = unpack(">i7I5", value)
     expiresAt = full + 1
     local size = #value
+    if size % 2 == 1 then
+      last, low = unpack(">i7I7", value, size - 14)
+      size = size - 15
+    end
     if size == 26 or size == 36 then
       anchor, lapsesAt = unpack(">i7I7", value, size - 13)
       expiresAt = max(expiresAt, lapsesAt)
@@ -39,6 +44,8 @@ local function read(terms, key)
     part = 0
     anchor = nil
     lapsesAt = 0
+    last = 0
+    low = 0
   end
   local at = now
   if step then
@@ -55,10 +62,10 @@ local function read(terms, key)
     full = at
     part = 0
   end
-  return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
+  return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
 end
 
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
   local value = pack(">i7I5", full, reach)
   local expiresAt = full + 1
   if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
@@ -66,6 +73,7 @@ local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
     value = value .. pack(">i7I7", anchor, lapsesAt)
     expiresAt = max(expiresAt, lapsesAt)
   end
+  if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
   set(key, value, expiresAt, before)
 end
 
@@ -94,11 +102,15 @@ local function room(terms, ahead, part, count)
 end
 
 function bucket.step(terms, key, count, granted, spend, reply)
-  local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+  local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
   granted = granted or room(terms, ahead, part, count)
   if not reply then return granted end
 
   if spend and granted > 0 then
+    if lead > 0 then
+      low = last > now - lead and min(low, ahead) or ahead
+      last = max(last, now)
+    end
     ahead = ahead + granted * terms.cost
     local parts = terms.parts
     if parts then
@@ -112,9 +124,9 @@ function bucket.step(terms, key, count, granted, spend, reply)
       end
     end
     lapsesAt = max(lapsesAt, now + (terms.life or 0))
-    keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
+    keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
   elseif spend and jumped then
-    keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+    keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
   end
 
   reply[#reply + 1] = ahead
@@ -124,16 +136,20 @@ function bucket.step(terms, key, count, granted, spend, reply)
 end
 
 function bucket.give(terms, key, debitedAt)
-  local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-  local refilled = 0
+  local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+  local whole, pieces = terms.cost, terms.costPart or 0
   if debitedAt >= 0 then
     -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
     local step = terms.step
-    refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
-    if refilled >= terms.cost then return end
+    local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+    whole = whole - max(refilled, 0)
+    if whole <= 0 or (last > now and low == 0) then return end
+    -- nor what would run over before a turn comes
+    if last > now and whole >= low then whole, pieces = low, 0 end
   end
-  ahead = ahead - terms.cost + refilled
-  part = part - (terms.costPart or 0)
+  low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+  ahead = ahead - whole
+  part = part - pieces
   if part < 0 then
     part = part + terms.parts
     ahead = ahead - 1
@@ -143,5 +159,5 @@ function bucket.give(terms, key, debitedAt)
     part = 0
     if lapsesAt <= now then return drop(key) end
   end
-  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end

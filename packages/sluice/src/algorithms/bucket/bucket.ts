@@ -12,6 +12,10 @@ export const REACH = 3
 /** Where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
 export const ANCHOR = 4
 export const LAPSES_AT = 5
+/** When the last turn is, if it was to come when it was booked; else 0. */
+export const LAST = 6
+/** How much will be spent when a turn comes, at the least: more than that given back before would run over. */
+export const LOW = 7
 
 export interface BucketView {
   now: number
@@ -23,6 +27,8 @@ export interface BucketView {
   reach: number
   anchor: number
   lapsesAt: number
+  last: number
+  low: number
   jumped: boolean
 }
 
@@ -35,6 +41,8 @@ const seen: BucketView = {
   reach: 0,
   anchor: Number.NaN,
   lapsesAt: 0,
+  last: 0,
+  low: 0,
   jumped: false,
 }
 
@@ -73,11 +81,15 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     let part = 0
     let anchor = Number.NaN
     let lapsesAt = 0
+    let last = 0
+    let low = 0
     if (cells !== undefined) {
       full = cells[cell + FULL] as number
       reach = cells[cell + REACH] as number
       anchor = cells[cell + ANCHOR] as number
       lapsesAt = cells[cell + LAPSES_AT] as number
+      last = cells[cell + LAST] as number
+      low = cells[cell + LOW] as number
       part = rescaled(cells[cell + PART] as number, cells[cell + PARTS] as number, terms.parts)
       if (part === terms.parts) {
         full += 1
@@ -91,6 +103,8 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       part = 0
       anchor = Number.NaN
       lapsesAt = 0
+      last = 0
+      low = 0
     }
     let at = now
     if (step > 0) {
@@ -114,6 +128,8 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     seen.reach = reach
     seen.anchor = anchor
     seen.lapsesAt = lapsesAt
+    seen.last = last
+    seen.low = low
     seen.jumped = jumped
     return seen
   },
@@ -146,46 +162,98 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     const { parts } = terms
     const pieces = granted * terms.costPart
     const carry = Math.floor(pieces / parts)
+    if (lead > 0) {
+      view.low = view.last > view.now - lead ? Math.min(view.low, view.ahead) : view.ahead
+      view.last = Math.max(view.last, view.now)
+    }
     view.ahead += granted * terms.cost + carry
     view.part += pieces - carry * parts
     if (view.part >= parts) {
       view.part -= parts
       view.ahead += 1
     }
-    const lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    return keep(terms, view, terms.reach + wholeMilliseconds(lead), lapsesAt, cells, cell)
+    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    return keep(terms, view, terms.reach + wholeMilliseconds(lead), cells, cell)
   },
 
   turn(terms, view) {
     if (terms.queue === 0) return this.wait(terms, this.tell(terms, view, true))
-    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead + (view.part > 0 ? 1 : 0)
+    // rounded down, or what is rounded up would add up from turn to turn
+    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
   },
 
-  mark: (view) => view.at + view.ahead,
+  lineWidth: 6,
+
+  line: ({ at, ahead, part, anchor, lapsesAt, last, low }) => [
+    at + ahead,
+    part,
+    last,
+    low,
+    Number.isNaN(anchor) ? -1 : anchor,
+    lapsesAt,
+  ],
+
+  restore(terms, view, line, cells, cell) {
+    const [full, part, last, low, anchor, lapsesAt] = line as [number, number, number, number, number, number]
+    if (Math.max(full + 1, lapsesAt) <= view.now) return 0
+    view.ahead = full - view.at
+    view.part = part
+    view.last = last
+    view.low = low
+    view.anchor = anchor < 0 ? Number.NaN : anchor
+    view.lapsesAt = lapsesAt
+    return keep(terms, view, view.reach, cells, cell)
+  },
 
   charge(terms, view, maxWait, cells, cell) {
-    const most = Math.max(view.ahead, 2 * terms.span + maxWait)
+    const { parts } = terms
+    const carry = 2 * terms.spanPart >= parts ? 1 : 0
+    let most = 2 * terms.span + carry + maxWait
+    let mostPart = 2 * terms.spanPart - carry * parts
+    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
+      most = view.ahead
+      mostPart = view.part
+    }
     view.ahead += terms.cost
     view.part += terms.costPart
-    if (view.part >= terms.parts) {
-      view.part -= terms.parts
+    if (view.part >= parts) {
+      view.part -= parts
       view.ahead += 1
     }
-    if (view.ahead >= most) {
+    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
       view.ahead = most
-      view.part = 0
+      view.part = mostPart
     }
-    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + view.ahead))
-    return keep(terms, view, reach, Math.max(view.lapsesAt, view.now + terms.life), cells, cell)
+    const debt = view.ahead + (view.part > 0 ? 1 : 0)
+    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + debt))
+    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
+    if (terms.step > 0) {
+      // debt may last until a step that comes later than any spending leads
+      const paid = Math.ceil(debt / terms.step) * terms.step
+      view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
+    }
+    return keep(terms, view, reach, cells, cell)
   },
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-  counts: (terms, view, debitedAt) => refilledSince(debitedAt, terms, view) < terms.cost,
+  counts(terms, view, debitedAt) {
+    return refilledSince(debitedAt, terms, view) < terms.cost && (view.last <= view.now || view.low > 0)
+  },
 
   give(terms, view, debitedAt, cells, cell) {
-    const refilled = debitedAt === undefined ? 0 : refilledSince(debitedAt, terms, view)
-    view.ahead -= terms.cost - refilled
-    view.part -= terms.costPart
+    let whole = terms.cost
+    let part = terms.costPart
+    if (debitedAt !== undefined) {
+      whole -= refilledSince(debitedAt, terms, view)
+      // nor what would run over before a turn comes
+      if (view.last > view.now && whole >= view.low) {
+        whole = view.low
+        part = 0
+      }
+    }
+    view.low = Math.max(view.low - whole - (part > 0 ? 1 : 0), 0)
+    view.ahead -= whole
+    view.part -= part
     if (view.part < 0) {
       view.part += terms.parts
       view.ahead -= 1
@@ -195,11 +263,11 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       view.part = 0
       if (view.lapsesAt <= view.now) return 0
     }
-    return keep(terms, view, view.reach, view.lapsesAt, cells, cell)
+    return keep(terms, view, view.reach, cells, cell)
   },
 
   mend(terms, view, cells, cell) {
-    return view.jumped ? keep(terms, view, view.reach, view.lapsesAt, cells, cell) : 0
+    return view.jumped ? keep(terms, view, view.reach, cells, cell) : 0
   },
 
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
@@ -260,6 +328,7 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   holds: () => Number.POSITIVE_INFINITY,
 }
+
 /** How much time's worth has been refilled since a moment: in steps, if steps are counted. */
 function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
   if (step === 0) return Math.max(now - moment, 0)
@@ -270,17 +339,19 @@ function keep(
   terms: BucketTerms,
   view: BucketView,
   reach: number,
-  lapsesAt: number,
   cells: Float64Array,
   cell: number,
 ): number {
   const full = view.at + view.ahead
-  const until = Number.isNaN(view.anchor) ? 0 : lapsesAt
+  const until = Number.isNaN(view.anchor) ? 0 : view.lapsesAt
   cells[cell + FULL] = full
   cells[cell + PART] = view.part
   cells[cell + PARTS] = terms.parts
   cells[cell + REACH] = reach
   cells[cell + ANCHOR] = view.anchor
   cells[cell + LAPSES_AT] = until
+  const waited = view.last >= view.now
+  cells[cell + LAST] = waited ? view.last : 0
+  cells[cell + LOW] = waited ? view.low : 0
   return Math.max(full + 1, until)
 }

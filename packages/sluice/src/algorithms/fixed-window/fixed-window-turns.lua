@@ -2,9 +2,9 @@
 
 -- Puts in place what a clock that went back has left.
 local function mended(terms, key)
-  local start, stop, used, reach, jumped, before, opens = read(terms, key)
-  if jumped then keep(key, start, stop, used, reach, before) end
-  return start, stop, used, reach, before, opens
+  local start, stop, used, reach, jumped, before, opens, booked = read(terms, key)
+  if jumped then keep(key, start, stop, used, reach, before, booked) end
+  return start, stop, used, reach, before, opens, booked
 end
 
 function fixedWindow.turn(terms, key)
@@ -13,13 +13,22 @@ function fixedWindow.turn(terms, key)
   return used + terms.cost > terms.limit and stop - now or opens
 end
 
-function fixedWindow.mark(terms, key)
-  local _, stop = read(terms, key)
-  return stop
+fixedWindow.lineWidth = 4
+
+function fixedWindow.line(terms, key)
+  local start, stop, used, _, _, _, _, booked = read(terms, key)
+  return { start, stop, used, booked }
+end
+
+function fixedWindow.restore(terms, key, line)
+  local start, stop, used, booked = spread(line)
+  if stop <= now then return drop(key) end
+  local _, _, _, reach, _, before = read(terms, key)
+  keep(key, start, stop, used, reach, before, booked)
 end
 
 function fixedWindow.charge(terms, key, maxWait, reply)
-  local start, stop, used, reach, before, opens = mended(terms, key)
+  local start, stop, used, reach, before, opens, booked = mended(terms, key)
   local fits = opens == 0 and used + terms.cost <= terms.limit and 1 or 0
   stop, reach = opened(terms, start, stop, reach)
   local total = used + terms.cost
@@ -28,11 +37,11 @@ function fixedWindow.charge(terms, key, maxWait, reply)
   elseif stop - now <= maxWait + terms.window then
     start, stop, used = stop, stop + terms.window, min(total - terms.limit, terms.limit)
     reach = max(reach, ceil((stop - now) / 1000))
-    opens = start - now
+    opens, booked = start - now, 1
   else
     used = max(used, terms.limit)
   end
-  keep(key, start, stop, used, reach, before)
+  keep(key, start, stop, used, reach, before, booked)
   reply[#reply + 1] = used
   reply[#reply + 1] = stop - now
   reply[#reply + 1] = opens

@@ -24,6 +24,8 @@ export const STOP = 1
 export const USED = 2
 /** Milliseconds: the longest window of the policies that granted in it, and more by what was booked ahead. */
 export const REACH = 3
+/** 1: it was booked, and whoever comes before it opens has to wait; 0: it was open when it was first used. */
+export const BOOKED = 4
 
 export interface FixedWindowView {
   now: number
@@ -31,13 +33,23 @@ export interface FixedWindowView {
   stop: number
   used: number
   reach: number
-  /** Microseconds until it opens, if it was booked: of a clock that went back it would have no reach to. */
+  booked: 0 | 1
+  /** Microseconds until it opens, if it was booked. */
   opens: number
   jumped: boolean
 }
 
 /** The one view, as in a bucket. */
-const seen: FixedWindowView = { now: 0, start: 0, stop: 0, used: 0, reach: 0, opens: 0, jumped: false }
+const seen: FixedWindowView = {
+  now: 0,
+  start: 0,
+  stop: 0,
+  used: 0,
+  reach: 0,
+  booked: 0,
+  opens: 0,
+  jumped: false,
+}
 
 export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowView> = {
   lua: "fixedWindow",
@@ -59,6 +71,7 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
 
   read(terms, cells, cell, now) {
     seen.now = now
+    seen.booked = 0
     seen.opens = 0
     seen.jumped = false
     if (cells === undefined || (cells[cell + STOP] as number) <= now) {
@@ -72,15 +85,15 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     seen.stop = cells[cell + STOP] as number
     seen.used = cells[cell + USED] as number
     seen.reach = cells[cell + REACH] as number
+    seen.booked = cells[cell + BOOKED] as 0 | 1
     const reach = seen.reach * 1_000
-    // further ahead than a window reaches: the clock went back; the window counts as opened now
+    // further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
     if (seen.stop - now > reach + Math.max(terms.window, GRACE)) {
-      seen.start = now
+      seen.start = seen.booked === 1 ? now + reach - (seen.stop - seen.start) : now
       seen.stop = now + reach
       seen.jumped = true
     }
-    const opens = seen.start - now
-    if (opens > 0 && opens <= reach - terms.window) seen.opens = opens
+    if (seen.booked === 1) seen.opens = Math.max(seen.start - now, 0)
     return seen
   },
 
@@ -92,6 +105,7 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
 
   take(terms, view, granted, cells, cell, lead = 0) {
     const { window, aligned } = terms
+    if (lead > 0 && view.stop === view.now) view.booked = 1
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
     view.reach = Math.max(view.reach, wholeMilliseconds(window + lead))
@@ -103,7 +117,19 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     return this.wait(terms, this.tell(terms, view, true))
   },
 
-  mark: (view) => view.stop,
+  lineWidth: 4,
+
+  line: ({ start, stop, used, booked }) => [start, stop, used, booked],
+
+  restore(_terms, view, line, cells, cell) {
+    const [start, stop, used, booked] = line as [number, number, number, 0 | 1]
+    if (stop <= view.now) return 0
+    view.start = start
+    view.stop = stop
+    view.used = used
+    view.booked = booked
+    return keep(view, cells, cell)
+  },
 
   charge(terms, view, maxWait, cells, cell) {
     const { limit, window } = terms
@@ -115,6 +141,7 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     } else if (view.stop - view.now <= maxWait + window) {
       view.start = view.stop
       view.stop += window
+      view.booked = 1
       view.used = Math.min(used - limit, limit)
       view.reach = Math.max(view.reach, wholeMilliseconds(view.stop - view.now))
     } else {
@@ -127,14 +154,16 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   counts: (_terms, view, debitedAt) => debitedAt >= view.start,
 
   give({ limit, window, cost }, view, _debitedAt, cells, cell) {
-    view.used = Math.max(view.used - cost, 0)
-    if (view.used > 0) return keep(view, cells, cell)
-    if (view.opens === 0) return 0
-    // nobody is left in a window that is yet to open: back to the one before it, which had no room for this
-    view.stop = view.start
-    view.start -= window
-    view.used = limit
-    return keep(view, cells, cell)
+    let left = view.used - cost
+    if (left <= 0 && view.opens > 0) {
+      // nothing is left in a window that is yet to open: the windows before it are full
+      const back = Math.min(Math.ceil(view.opens / window), Math.floor(-left / limit) + 1)
+      left += back * limit
+      view.start -= back * window
+      view.stop = view.start + window
+    }
+    view.used = Math.max(left, 0)
+    return view.used > 0 || view.start > view.now ? keep(view, cells, cell) : 0
   },
 
   mend(_terms, view, cells, cell) {
@@ -178,10 +207,15 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   holds: (_terms, [, left]) => left as number,
 }
 
-function keep({ start, stop, used, reach }: FixedWindowView, cells: Float64Array, cell: number): number {
+function keep(
+  { start, stop, used, reach, booked }: FixedWindowView,
+  cells: Float64Array,
+  cell: number,
+): number {
   cells[cell + START] = start
   cells[cell + STOP] = stop
   cells[cell + USED] = used
   cells[cell + REACH] = reach
+  cells[cell + BOOKED] = booked
   return stop
 }

@@ -6,7 +6,28 @@ function log.turn(terms, key)
   return terms.cost > terms.limit and huge or wait(terms, view, key)
 end
 
-function log.mark(terms, key) return read(terms, key).last end
+log.lineWidth = 4
+
+function log.line(terms, key)
+  local view = read(terms, key)
+  return { view.last, view.sum, view.till, view.leads }
+end
+
+function log.restore(_, key, line)
+  local at, sum, till, leads = spread(line)
+  local before = call("LINDEX", key, -2)
+  -- the last turn may have been merged into the entry before it
+  if before and entry(0, before).sum == sum then
+    call("LTRIM", key, 0, -2)
+  else
+    call("LSET", key, -1, packed(at, sum, till, leads))
+  end
+  if call("LLEN", key) == 1 or till * 1000 <= now then
+    call("DEL", key)
+  else
+    expire(key, till * 1000, 0)
+  end
+end
 
 local function at(terms, cost) return { limit = terms.limit, window = terms.window, merge = terms.merge, cost = cost } end
 

@@ -65,15 +65,16 @@ local function read(terms, key)
   local last, sum, till = unpack(">I7I6I6", newestValue)
   local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
   local reach = till * 1000 - last
-  -- further ahead than a window reaches: the clock went back; what counted then counts as spent now
+  -- further ahead than a window reaches: the clock went back; what counted then counts as spent or booked now
   if last - now > max(reach, GRACE) + leads * 1000 then
     local newest = { at = last, sum = sum, till = till }
     local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
     local total = units(sum, before.sum)
-    till = ceil((now + reach) / 1000)
+    last = now + leads * 1000
+    till = ceil((last + reach) / 1000)
     return {
-      head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-      leads = 0, sum = total, till = till, jumped = true,
+      head = head, first = 1, firstValue = packed(last, total, till, leads), base = 0, total = total, last = last,
+      leads = leads, sum = total, till = till, jumped = true,
     }
   end
   -- most often no more than one entry has left since the last grant
@@ -112,7 +113,7 @@ end
 -- Puts in place what a clock that went back has left.
 local function mend(view, key)
   call("DEL", key)
-  call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+  call("RPUSH", key, BASE, packed(view.last, view.sum, view.till, view.leads))
   expire(key, view.till * 1000, 0)
   view.expiresAt = view.till * 1000
 end

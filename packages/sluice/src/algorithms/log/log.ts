@@ -71,7 +71,7 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const last = nth(state.at, newest)
     const sum = nth(state.sum, newest)
     const reach = nth(state.till, newest) * 1_000 - last
-    // further ahead than a window reaches: the clock went back; what counted then counts as spent now
+    // further ahead than a window reaches: the clock went back; what counted then counts as spent or booked now
     const lead = nth(state.lead, newest)
     const jumped = last - now > Math.max(reach, GRACE) + lead * 1_000
     const counts = jumped
@@ -82,8 +82,9 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const total = units(sum, base)
     if (!jumped) return { now, state, first, base, total, last, booked: lead > 0, jumped }
     const mended = empty()
-    append(mended, now, total, wholeMilliseconds(now + reach), 0)
-    return { now, state: mended, first: 1, base: 0, total, last: now, booked: false, jumped }
+    const at = now + lead * 1_000
+    append(mended, at, total, wholeMilliseconds(at + reach), lead)
+    return { now, state: mended, first: 1, base: 0, total, last: at, booked: lead > 0, jumped }
   },
 
   room(terms, view, count) {
@@ -116,7 +117,22 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     return this.wait(terms, this.tell(terms, view, true))
   },
 
-  mark: (view) => view.last,
+  lineWidth: 4,
+
+  line({ state }) {
+    const newest = state.at.length - 1
+    return columns(state).map((column) => nth(column, newest))
+  },
+
+  restore(_terms, { now, state }, line, cells, cell) {
+    const [at, sum, till, lead] = line as [number, number, number, number]
+    const newest = state.at.length - 1
+    cutAfter(state, newest - 1)
+    // the last turn may have been merged into the entry before it
+    if (newest === state.start || nth(state.sum, newest - 1) !== sum) append(state, at, sum, till, lead)
+    cells[cell] = state
+    return state.at.length - 1 === state.start || till * 1_000 <= now ? 0 : till * 1_000
+  },
 
   charge(terms, view, maxWait, cells, cell) {
     const { limit, window, cost } = terms
@@ -124,7 +140,11 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const one = { ...terms, cost: 1 }
     const fits = this.room(one, view, cost)
     // what fits is spent now, the rest at the turn that it would have had
-    let until = fits > 0 ? this.take(one, view, fits, cells, cell) : this.mend(terms, view, cells, cell)
+    let until =
+      fits > 0
+        ? this.take(one, view, fits, cells, cell)
+        : nth(view.state.till, view.state.till.length - 1) * 1_000
+    cells[cell] = view.state
     const owed = { ...terms, cost: Math.min(cost - fits, limit) }
     const wait = this.turn(owed, this.read(owed, cells, cell, now))
     if (owed.cost > 0 && wait <= maxWait + window) {

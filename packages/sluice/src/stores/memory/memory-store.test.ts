@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { createLimiter } from "../../limiter.js"
-import { fixedWindow, tokenBucket } from "../../policy.js"
+import { createLimiter } from "../../create-limiter.js"
+import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
 import { manualClock } from "../../testing/manual-clock.js"
 import { memoryStore } from "./memory-store.js"
@@ -120,5 +120,18 @@ describe("a memory store", () => {
     await limiter.tryAcquire("k")
     await limiter.reset("k")
     expect(store.size).toBe(0)
+  })
+
+  test.each([
+    slidingLog({ limit: 1, window: "1s" }),
+    fixedWindow({ limit: 1, window: "1s" }),
+    tokenBucket({ capacity: 1, refill: 1, every: "1s", mode: "interval" }),
+  ])("keeps debt that can grow no further: %o", async (policy) => {
+    const { clock, limiter } = setUp(100)
+    for (let i = 0; i < 200; i += 1) await limiter.charge("k", 5, { policy })
+    const { retryAfter } = await limiter.peek("k", { policy })
+    clock.advance(retryAfter - 1)
+    for (let i = 0; i < 10; i += 1) await limiter.tryAcquire(`other ${i}`)
+    expect((await limiter.peek("k", { policy })).retryAfter).toBe(1)
   })
 })

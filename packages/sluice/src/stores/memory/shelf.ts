@@ -22,6 +22,7 @@ const SHORTEST_PIECE = 13
  */
 export class Shelf {
   readonly #most: number
+  readonly #linger: number
   readonly #slots = new Slots()
   /** By scope; a group goes with its last key. */
   readonly #groups = new Map<Counting, Map<string, Group>>()
@@ -29,8 +30,10 @@ export class Shelf {
   #last: { readonly scope: Scope; readonly group: Group } | undefined
   #hand = 0
 
-  constructor(most: number) {
+  /** What has expired is left alone for `linger` microseconds. */
+  constructor(most: number, linger = LINGER) {
     this.#most = most
+    this.#linger = linger
   }
 
   get size(): number {
@@ -95,7 +98,7 @@ export class Shelf {
   #sweep(now: number): void {
     for (let i = 0; i < SWEEP && this.size > 0; i += 1) {
       const slot = this.#next()
-      if (this.#slots.expiresAt(slot) + LINGER <= now) this.remove(slot)
+      if (this.#slots.expiresAt(slot) + this.#linger <= now) this.remove(slot)
     }
   }
 

@@ -8,10 +8,9 @@ export interface Group {
   readonly slots: Map<string, number>
 }
 
-/** Numbers of a slot: when it expires, whether the last ask of it was denied, then its state if that is numbers. */
+/** Numbers of a slot: when it expires, less than 0 if the last ask of it was denied, then its state if in numbers. */
 const EXPIRES_AT = 0
-const DENIED = 1
-const STATE = 2
+const STATE = 1
 const WIDTH = STATE + ROW
 
 /** Slots come in chunks of 1,024: growing copies nothing, and the last chunk wastes little. */
@@ -63,21 +62,19 @@ export class Slots {
 
   /** Notes that a state was written; a denial before it no longer counts. */
   written(slot: number, expiresAt: number): void {
-    const { numbers } = this.#chunkOf(slot)
-    numbers[(slot & MASK) * WIDTH + EXPIRES_AT] = expiresAt
-    numbers[(slot & MASK) * WIDTH + DENIED] = 0
+    this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + EXPIRES_AT] = expiresAt
   }
 
   expiresAt(slot: number): number {
-    return this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + EXPIRES_AT] as number
+    return Math.abs(this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + EXPIRES_AT] as number)
   }
 
   denied(slot: number): boolean {
-    return this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + DENIED] === 1
+    return (this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + EXPIRES_AT] as number) < 0
   }
 
   markDenied(slot: number): void {
-    this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + DENIED] = 1
+    this.#chunkOf(slot).numbers[(slot & MASK) * WIDTH + EXPIRES_AT] = -this.expiresAt(slot)
   }
 
   /** Removes a slot; the group that it is gone from. */

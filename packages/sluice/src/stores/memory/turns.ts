@@ -12,10 +12,10 @@ export interface Looked {
   readonly view: unknown
 }
 
-/** A turn that was given back before the end of the line. */
-type Freed = Pick<Turn, "at" | "marks">
+/** A turn that was given back before the end of the line, and what it costs under each part. */
+type Freed = Pick<Turn, "at" | "marks"> & { readonly costs: readonly number[] }
 
-/** How many of those are remembered for asks alike. */
+/** How many of those are remembered for asks of the same policies. */
 const MOST_TURNS = 1_024
 
 /** What is kept beside states, told apart from them as one algorithm is from another. */
@@ -61,13 +61,13 @@ export function turnsOn(
       return algorithm.tell(terms, view, short)
     })
 
-  const marksOf = (parts: readonly Part[], now: number): number[] =>
-    parts.map((part) => {
+  const linesOf = (parts: readonly Part[], now: number): number[] =>
+    parts.flatMap((part) => {
       const { algorithm, view } = look(part, now)
-      return algorithm.mark(view)
+      return algorithm.line(view)
     })
 
-  /** The turns that were given back of asks like this, still to come, soonest first. */
+  /** The turns that were given back under these policies, still to come, soonest first. */
   const freedOf = (parts: readonly Part[], now: number): Freed[] => {
     const slot = shelf.find(alike(parts), freedTurns, (parts[0] as Part).key)
     if (slot === undefined) return []
@@ -90,23 +90,40 @@ export function turnsOn(
     shelf.written(slot, last.at)
   }
 
-  const isLast = (parts: readonly Part[], { marks }: Freed, now: number): boolean =>
-    marksOf(parts, now).every((mark, i) => mark === marks[i])
+  /** Puts the line of each part back to where it was before a turn, given its marks. */
+  const restore = (parts: readonly Part[], marks: readonly number[], now: number): void => {
+    let next = marks.length / 2
+    for (const part of parts) {
+      const { algorithm, terms, slot, view } = look(part, now)
+      const line = marks.slice(next, next + algorithm.lineWidth)
+      next += algorithm.lineWidth
+      if (slot === undefined) continue
+      const cells = shelf.cells(slot, algorithm)
+      const left = algorithm.restore(terms, view, line, cells, shelf.cell(slot, algorithm))
+      if (left > 0) shelf.written(slot, left)
+      else shelf.remove(slot)
+    }
+  }
 
   return {
     book({ parts, maxWait = 0 }: Ask, now: number): Answer {
       const wait = waitOf(parts, now)
       const freed = wait > 0 ? freedOf(parts, now) : []
-      const [soonest, ...others] = freed
+      const soonest = freed.find(({ costs }) => parts.every(({ cost }, i) => cost === costs[i]))
       const sooner = soonest === undefined ? Number.POSITIVE_INFINITY : soonest.at - now
       if (soonest !== undefined && sooner < wait && sooner <= maxWait) {
         // somebody has given up a turn before the end of the line
-        keepFreed(parts, others, now)
+        keepFreed(
+          parts,
+          freed.filter((turn) => turn !== soonest),
+          now,
+        )
         const levels = levelsAt(parts, soonest.at, false)
         return { granted: 1, levels, at: now, turn: soonest.at, marks: soonest.marks }
       }
       if (wait <= maxWait) {
         const turn = now + wait
+        const before = linesOf(parts, now)
         const levels = parts.map((part) => {
           let level: Level = []
           const take = ({ algorithm, terms, view }: Looked, cells: Cells, cell: number) => {
@@ -117,7 +134,7 @@ export function turnsOn(
           write(part, now, take, turn)
           return level
         })
-        return { granted: 1, levels, at: now, turn, marks: marksOf(parts, now) }
+        return { granted: 1, levels, at: now, turn, marks: [...linesOf(parts, now), ...before] }
       }
       const refused = { granted: 0, levels: levelsAt(parts, now, true), at: now }
       const soon = Math.min(sooner, wait)
@@ -130,18 +147,19 @@ export function turnsOn(
         return
       }
       const freed = freedOf(parts, now)
-      if (isLast(parts, { at, marks }, now)) {
-        // the line ends where it did before, and further forward if the turn before that was given back already
-        giveBack(parts, undefined, now)
-        for (let last = freed.at(-1); last !== undefined && isLast(parts, last, now); last = freed.at(-1)) {
-          giveBack(parts, undefined, now)
-          freed.pop()
-        }
-      } else {
-        const behind = freed.findLastIndex((turn) => turn.at <= at) + 1
-        freed.splice(behind, 0, { at, marks })
-        if (freed.length > MOST_TURNS) freed.shift()
+      const behind = freed.findLastIndex((turn) => turn.at <= at) + 1
+      freed.splice(behind, 0, { at, costs: parts.map(({ cost }) => cost), marks })
+      // the line goes back by its last turn, and further if the turn before that was given back already
+      const isLast = (lines: readonly number[], turn: Freed) =>
+        lines.every((number, i) => number === turn.marks[i])
+      for (;;) {
+        const lines = linesOf(parts, now)
+        const last = freed.findLastIndex((turn) => isLast(lines, turn))
+        if (last < 0) break
+        restore(parts, (freed[last] as Freed).marks, now)
+        freed.splice(last, 1)
       }
+      if (freed.length > MOST_TURNS) freed.shift()
       keepFreed(parts, freed, now)
     },
 
@@ -180,8 +198,8 @@ export function turnsOn(
       const cells = shelf.cells(slot, reservations.algorithm) as Float64Array
       const cell = shelf.cell(slot, reservations.algorithm)
       const [debitedAt, till] = [cells[cell] as number, cells[cell + 1] as number]
-      shelf.remove(slot)
       if (till <= now) return false
+      shelf.remove(slot)
       giveBack(back, debitedAt, now)
       if (more.length > 0) this.charge({ parts: more, count: 1, mode: "charge", maxWait }, now)
       return true
@@ -194,8 +212,8 @@ function forOne(part: Part): Part {
   return part.cost === 1 ? part : { ...part, cost: 1 }
 }
 
-/** A scope that asks of the same policies at the same costs have in common. */
+/** A scope that asks of the same policies and keys have in common. */
 function alike(parts: readonly Part[]): Scope {
-  const id = parts.map(({ scope, policy, cost }) => JSON.stringify([scope.id, policy, cost])).join()
+  const id = JSON.stringify(parts.map(({ scope, key, policy }) => [scope.id, key, policy]))
   return { id, limiter: (parts[0] as Part).scope.limiter, head: "", tail: "" }
 }

@@ -102,9 +102,9 @@ export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
   return true
 }
 
-/** A short name for policies and costs, the same for the same of them. */
+/** A short name for policies and keys, the same for the same of them. */
 export function digestOf(parts: readonly Part[]): string {
-  const text = parts.map((part) => part.scope.tail + partText(part)).join()
+  const text = JSON.stringify(parts.map(({ scope, key, policy }) => [scope.id, key, policy]))
   return createHash("sha1").update(text).digest("base64url").slice(0, 16)
 }
 
@@ -142,13 +142,18 @@ function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: num
   if (short) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
   if (mode === "book") {
     const wait = values.integer()
-    if (!short) return { granted: 1, levels, at, turn: at + wait, marks: values.integers(parts.length) }
+    if (!short) return { granted: 1, levels, at, turn: at + wait, marks: values.integers(marksOf(parts)) }
     return wait < 0 ? { granted: 0, levels, at } : { granted: 0, levels, at, turn: at + wait }
   }
   if (typeof count !== "number" || mode === "charge" || mode === "reserve") {
     return { granted: short ? 0 : 1, levels, at }
   }
   return { granted: !short ? count : count > 1 ? values.integer() : 0, levels, at }
+}
+
+/** How many integers the marks of a turn are: two lines for each part. */
+function marksOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { policy }) => sum + 2 * countingOf(policy).algorithm.lineWidth, 0)
 }
 
 /** The values of a reply, one after the other. */

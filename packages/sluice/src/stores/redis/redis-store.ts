@@ -8,11 +8,12 @@ import { outage as answerInTime } from "../../layers/outage.js"
 import type { OutageTerms } from "../../layers/outage-terms.js"
 import { type Place, stateKey } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
+import { askAcrossSlots, sharesOf } from "./across-slots.js"
 import { digestOf, encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
 import { gather, gatherByTag } from "./gather.js"
-import { tagOf } from "./slot-tag.js"
+import { sharedTag, tagOf } from "./slot-tag.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -24,7 +25,7 @@ export interface RedisStoreOptions {
    * A refund or reset in another process is then seen within that second.
    */
   readonly denyCache?: boolean
-  /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
+  /** How long a call that was certainly not executed is tried again; `"500ms"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
 
@@ -34,7 +35,7 @@ const ends = Object.fromEntries(suffixes.map((suffix) => [suffix, `:${suffix}`])
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   checkFields("INVALID_OPTION", "redisStore", options, ["prefix", "clock", "denyCache", "retryFor"])
-  const { prefix = "sluice:1", clock, denyCache = true, retryFor = "1s" } = options
+  const { prefix = "sluice:1", clock, denyCache = true, retryFor = "500ms" } = options
   if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
@@ -59,33 +60,43 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     key: `${begin}${tagOf(place)}}:${stateKey(place)}${name}`,
     place,
   })
-  /** Where turns are noted that were given back of asks like this. */
+  /** Where turns are noted that were given back under these policies. */
   const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
 
   const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
+  const giveBack = async (parts: readonly Part[], at = -1) => {
+    const shares = client.clustered === true ? sharesOf(parts) : [{ parts }]
+    await Promise.all(shares.map(({ parts }) => parts.length > 0 && send({ parts, count: at, mode: "give" })))
+  }
+
   // a Cluster loses some of its slots, and with them all keys of a tag
   const outage = (store: Store, terms: OutageTerms) =>
-    answerInTime(store, terms, client.clustered === true ? tagOf : undefined)
+    answerInTime(store, terms, client.clustered === true ? sharedTag : undefined)
 
   return {
     clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),
     layers: denyCache ? { denyCache: rememberDenials, leases, outage } : { leases, outage },
-    ask({ parts, count, mode, maxWait = 0, note }) {
+    ask(ask) {
+      const { parts, count, mode, maxWait = 0, note } = ask
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
-      if (mode === "book") return send({ parts, mode, count: maxWait, note: freedOf(parts) })
+      if (client.clustered === true && parts.length > 1) {
+        const shares = sharesOf(parts)
+        if (shares.length > 1) return askAcrossSlots(shares, ask, send, giveBack)
+      }
+      if (mode === "book") {
+        return send({ parts, mode, count: [maxWait, ...costsOf(parts)], note: freedOf(parts) })
+      }
       if (mode === "charge") return send({ parts, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
         return send({ parts, mode, count: note.lasts, note: noteOf(note.place, ":rs") })
       }
       return send({ parts, count, mode })
     },
-    async giveBack(parts, at = -1) {
-      if (parts.length > 0) await send({ parts, count: at, mode: "give" })
-    },
+    giveBack,
     async leave({ parts, at, marks }) {
-      await send({ parts, mode: "leave", count: [at, ...marks], note: freedOf(parts) })
+      await send({ parts, mode: "leave", count: [at, ...costsOf(parts), ...marks], note: freedOf(parts) })
     },
     async settle({ place, back, more, maxWait }) {
       const parts = [...back, ...more]
@@ -100,4 +111,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
     },
   }
+}
+
+function costsOf(parts: readonly Part[]): number[] {
+  return parts.map(({ cost }) => cost)
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "de553bc79185608178ada1fdaf38f2eadab79df7",
+    sha: "f115b634e8d41bc1f0fbc04fba9386293a799953",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -45,12 +45,16 @@ local bucket = { inString = true }
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
-local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
+local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
 local value = get(key)
 if value then
 full, reach = unpack(">i7I5", value)
 expiresAt = full + 1
 local size = #value
+if size % 2 == 1 then
+last, low = unpack(">i7I7", value, size - 14)
+size = size - 15
+end
 if size == 26 or size == 36 then
 anchor, lapsesAt = unpack(">i7I7", value, size - 13)
 expiresAt = max(expiresAt, lapsesAt)
@@ -74,6 +78,8 @@ full = now + reach * 1000
 part = 0
 anchor = nil
 lapsesAt = 0
+last = 0
+low = 0
 end
 local at = now
 if step then
@@ -89,9 +95,9 @@ if not spent then
 full = at
 part = 0
 end
-return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
 end
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
 if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
@@ -99,6 +105,7 @@ if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
 end
+if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
 set(key, value, expiresAt, before)
 end
 local function room(terms, ahead, part, count)
@@ -124,10 +131,14 @@ while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
 function bucket.step(terms, key, count, granted, spend, reply)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
 granted = granted or room(terms, ahead, part, count)
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 then
+low = last > now - lead and min(low, ahead) or ahead
+last = max(last, now)
+end
 ahead = ahead + granted * terms.cost
 local parts = terms.parts
 if parts then
@@ -141,9 +152,9 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
 elseif spend and jumped then
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
@@ -151,15 +162,18 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-local refilled = 0
+local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+local whole, pieces = terms.cost, terms.costPart or 0
 if debitedAt >= 0 then
 local step = terms.step
-refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
-if refilled >= terms.cost then return end
+local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+whole = whole - max(refilled, 0)
+if whole <= 0 or (last > now and low == 0) then return end
+if last > now and whole >= low then whole, pieces = low, 0 end
 end
-ahead = ahead - terms.cost + refilled
-part = part - (terms.costPart or 0)
+low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+ahead = ahead - whole
+part = part - pieces
 if part < 0 then
 part = part + terms.parts
 ahead = ahead - 1
@@ -169,18 +183,17 @@ ahead = 0
 part = 0
 if lapsesAt <= now then return drop(key) end
 end
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 local function mended(terms, key)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
-if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before) end
-return at, ahead, part, reach, anchor, lapsesAt, before
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
+if jumped then keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low) end
+return at, ahead, part, reach, anchor, lapsesAt, before, last, low
 end
 function bucket.turn(terms, key)
 local at, ahead, part = mended(terms, key)
 if terms.queue then
-if room(terms, ahead, part, 1) == 0 then return huge end
-return ahead + (part > 0 and 1 or 0)
+return room(terms, ahead, part, 1) == 0 and huge or ahead
 end
 if terms.cost > terms.span or (terms.cost == terms.span and (terms.costPart or 0) > (terms.spanPart or 0)) then
 return huge
@@ -191,26 +204,38 @@ local lacking = max(0, ahead + terms.cost - terms.span + over)
 local step = terms.step
 return lacking > 0 and step and ceil(lacking / step) * step - (now - at) or lacking
 end
-function bucket.mark(terms, key)
-local at, ahead = read(terms, key)
-return at + ahead
+bucket.lineWidth = 6
+function bucket.line(terms, key)
+local at, ahead, part, _, anchor, lapsesAt, _, _, last, low = read(terms, key)
+return { at + ahead, part, last, low, anchor or -1, lapsesAt }
+end
+function bucket.restore(terms, key, line)
+local full, part, last, low, anchor, lapsesAt = spread(line)
+if max(full + 1, lapsesAt) <= now then return drop(key) end
+local _, _, _, reach, _, _, _, before = read(terms, key)
+keep(terms, key, full, part, reach, anchor >= 0 and anchor, lapsesAt, before, last, low)
 end
 function bucket.charge(terms, key, maxWait, reply)
-local at, ahead, part, _, anchor, lapsesAt, before = mended(terms, key)
+local at, ahead, part, _, anchor, lapsesAt, before, last, low = mended(terms, key)
 local fits = room(terms, ahead, part, 1)
-local most = max(ahead, 2 * terms.span + maxWait)
+local parts, spanPart = terms.parts or 1, terms.spanPart or 0
+local carry = 2 * spanPart >= parts and 1 or 0
+local most, mostPart = 2 * terms.span + carry + maxWait, 2 * spanPart - carry * parts
+if ahead > most or (ahead == most and part > mostPart) then most, mostPart = ahead, part end
 ahead = ahead + terms.cost
 part = part + (terms.costPart or 0)
-if part >= (terms.parts or 1) then
-part = part - terms.parts
+if part >= parts then
+part = part - parts
 ahead = ahead + 1
 end
-if ahead >= most then
-ahead = most
-part = 0
+if ahead > most or (ahead == most and part > mostPart) then ahead, part = most, mostPart end
+local debt = ahead + (part > 0 and 1 or 0)
+local reach = max(terms.reach, ceil((at - now + debt) / 1000))
+lapsesAt = max(lapsesAt, now + (terms.life or 0))
+if terms.step then
+lapsesAt = max(lapsesAt, at + ceil(debt / terms.step) * terms.step)
 end
-local reach = max(terms.reach, ceil((at - now + ahead) / 1000))
-keep(terms, key, at + ahead, part, reach, anchor, max(lapsesAt, now + (terms.life or 0)), before)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
@@ -221,21 +246,25 @@ do
 local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
 local function read(terms, key)
-local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
+local start, stop, used, reach, booked, expiresAt = now, now, 0, 0, 0, 0
 local value = get(key)
 if value then
 start, stop, used, reach = unpack(">I7I7I6I5", value)
+booked = #value - 25
 expiresAt = stop
-if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
 end
 local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-if jumped then start, stop = now, now + reach * 1000 end
-local opens = start - now
-if opens < 0 or opens > reach * 1000 - terms.window then opens = 0 end
-return start, stop, used, reach, jumped, expiresAt, opens
+if jumped then
+start = booked == 1 and now + reach * 1000 - (stop - start) or now
+stop = now + reach * 1000
 end
-local function keep(key, start, stop, used, reach, before)
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+local opens = booked == 1 and max(start - now, 0) or 0
+return start, stop, used, reach, jumped, expiresAt, opens, booked
+end
+local function keep(key, start, stop, used, reach, before, booked)
+local value = pack(">I7I7I6I5", start, stop, used, reach)
+set(key, booked == 1 and value .. "b" or value, stop, before)
 end
 local function opened(terms, start, stop, reach)
 local window = terms.window
@@ -247,45 +276,57 @@ end
 return stop, max(reach, ceil((window + lead) / 1000))
 end
 function fixedWindow.step(terms, key, count, granted, spend, reply)
-local start, stop, used, reach, jumped, before, opens = read(terms, key)
+local start, stop, used, reach, jumped, before, opens, booked = read(terms, key)
 granted = granted or opens > 0 and 0 or min(count, max(floor((terms.limit - used) / terms.cost), 0))
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 and stop == now then booked = 1 end
 stop, reach = opened(terms, start, stop, reach)
 used = used + granted * terms.cost
 end
-if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before) end
+if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before, booked) end
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
 if granted < count then reply[#reply + 1] = opens end
 return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
-local start, stop, used, reach, _, before, opens = read(terms, key)
+local start, stop, used, reach, _, before, opens, booked = read(terms, key)
 if debitedAt >= 0 and debitedAt < start then return end
-used = max(used - terms.cost, 0)
-if used == 0 then
-if opens == 0 then return drop(key) end
-start, stop, used = start - terms.window, start, terms.limit
+local left = used - terms.cost
+if left <= 0 and opens > 0 then
+local back = min(ceil(opens / terms.window), floor(-left / terms.limit) + 1)
+left = left + back * terms.limit
+start = start - back * terms.window
+stop = start + terms.window
 end
-keep(key, start, stop, used, reach, before)
+used = max(left, 0)
+if used == 0 and start <= now then return drop(key) end
+keep(key, start, stop, used, reach, before, booked)
 end
 local function mended(terms, key)
-local start, stop, used, reach, jumped, before, opens = read(terms, key)
-if jumped then keep(key, start, stop, used, reach, before) end
-return start, stop, used, reach, before, opens
+local start, stop, used, reach, jumped, before, opens, booked = read(terms, key)
+if jumped then keep(key, start, stop, used, reach, before, booked) end
+return start, stop, used, reach, before, opens, booked
 end
 function fixedWindow.turn(terms, key)
 local _, stop, used, _, _, opens = mended(terms, key)
 if terms.cost > terms.limit then return huge end
 return used + terms.cost > terms.limit and stop - now or opens
 end
-function fixedWindow.mark(terms, key)
-local _, stop = read(terms, key)
-return stop
+fixedWindow.lineWidth = 4
+function fixedWindow.line(terms, key)
+local start, stop, used, _, _, _, _, booked = read(terms, key)
+return { start, stop, used, booked }
+end
+function fixedWindow.restore(terms, key, line)
+local start, stop, used, booked = spread(line)
+if stop <= now then return drop(key) end
+local _, _, _, reach, _, before = read(terms, key)
+keep(key, start, stop, used, reach, before, booked)
 end
 function fixedWindow.charge(terms, key, maxWait, reply)
-local start, stop, used, reach, before, opens = mended(terms, key)
+local start, stop, used, reach, before, opens, booked = mended(terms, key)
 local fits = opens == 0 and used + terms.cost <= terms.limit and 1 or 0
 stop, reach = opened(terms, start, stop, reach)
 local total = used + terms.cost
@@ -294,11 +335,11 @@ used = total
 elseif stop - now <= maxWait + terms.window then
 start, stop, used = stop, stop + terms.window, min(total - terms.limit, terms.limit)
 reach = max(reach, ceil((stop - now) / 1000))
-opens = start - now
+opens, booked = start - now, 1
 else
 used = max(used, terms.limit)
 end
-keep(key, start, stop, used, reach, before)
+keep(key, start, stop, used, reach, before, booked)
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
 reply[#reply + 1] = opens
@@ -363,10 +404,11 @@ if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-till = ceil((now + reach) / 1000)
+last = now + leads * 1000
+till = ceil((last + reach) / 1000)
 return {
-head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-leads = 0, sum = total, till = till, jumped = true,
+head = head, first = 1, firstValue = packed(last, total, till, leads), base = 0, total = total, last = last,
+leads = leads, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -400,7 +442,7 @@ view.first = view.first - gone
 end
 local function mend(view, key)
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till, view.leads))
 expire(key, view.till * 1000, 0)
 view.expiresAt = view.till * 1000
 end
@@ -497,7 +539,25 @@ local view = read(terms, key)
 if view.jumped then mend(view, key) end
 return terms.cost > terms.limit and huge or wait(terms, view, key)
 end
-function log.mark(terms, key) return read(terms, key).last end
+log.lineWidth = 4
+function log.line(terms, key)
+local view = read(terms, key)
+return { view.last, view.sum, view.till, view.leads }
+end
+function log.restore(_, key, line)
+local at, sum, till, leads = spread(line)
+local before = call("LINDEX", key, -2)
+if before and entry(0, before).sum == sum then
+call("LTRIM", key, 0, -2)
+else
+call("LSET", key, -1, packed(at, sum, till, leads))
+end
+if call("LLEN", key) == 1 or till * 1000 <= now then
+call("DEL", key)
+else
+expire(key, till * 1000, 0)
+end
+end
 local function at(terms, cost) return { limit = terms.limit, window = terms.window, merge = terms.merge, cost = cost } end
 function log.charge(terms, key, maxWait, reply)
 local one = at(terms, 1)
@@ -523,12 +583,25 @@ end
 end
 local MOST_TURNS = 1024
 local function algorithmOf(plan, part) return algorithms[plan[part * 2 + 1]], plan[part * 2 + 2] end
-local function noted(turn, marks)
-local value = pack(">I7", turn)
-for part = 1, #marks do value = value .. pack(">I7", marks[part]) end
+local function noted(numbers)
+local value = ""
+for i = 1, #numbers do value = value .. pack(">i7", numbers[i]) end
 return value
 end
-local function turnAt(turns, index, width) return (unpack(">I7", turns, (index - 1) * width + 1)) end
+local function linesOf(plan, parts, used)
+local lines = {}
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+for _, number in ipairs(algorithm.line(terms, KEYS[used + part])) do lines[#lines + 1] = number end
+end
+return lines
+end
+local function widthsOf(plan, parts)
+local numbers = 0
+for part = 1, parts do numbers = numbers + algorithmOf(plan, part).lineWidth end
+return 7 * numbers, 7 * (1 + parts + 2 * numbers)
+end
+local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
 local function comingTurns(key, width)
 local turns = get(key) or ""
 local count = #turns / width
@@ -540,18 +613,30 @@ local function keepTurns(key, turns, width, before)
 if turns == "" then return drop(key) end
 set(key, turns, turnAt(turns, #turns / width, width), before)
 end
+local function without(turns, index, width)
+return sub(turns, 1, (index - 1) * width) .. sub(turns, index * width + 1)
+end
+local function sameCosts(turns, width, plan, parts)
+local costs = sub(noted(plan[2]), 8, 7 * (parts + 1))
+for index = 1, #turns / width do
+local from = (index - 1) * width + 8
+if sub(turns, from, from + 7 * parts - 1) == costs then return index end
+end
+end
 local function book(plan, parts, used, reply)
-local maxWait, wait = plan[2], 0
+local maxWait, wait = plan[2][1], 0
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
 wait = max(wait, algorithm.turn(terms, KEYS[used + part]))
 end
-local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
+local note = KEYS[used + parts + 1]
+local lineWidth, width = widthsOf(plan, parts)
 local turns, before = "", 0
 if wait > 0 then turns, before = comingTurns(note, width) end
 local first = #reply + 1
-local sooner = turns ~= "" and turnAt(turns, 1, width) - now
-if sooner and sooner < wait and sooner <= maxWait then
+local soonest = turns ~= "" and sameCosts(turns, width, plan, parts)
+local sooner = soonest and turnAt(turns, soonest, width) - now or huge
+if sooner < wait and sooner <= maxWait then
 now = now + sooner
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
@@ -559,9 +644,11 @@ algorithm.step(terms, KEYS[used + part], 1, 1, false, reply)
 end
 now = now - sooner
 reply[#reply + 1] = sooner
-for part = 1, parts do reply[#reply + 1] = (unpack(">I7", turns, part * 7 + 1)) end
-keepTurns(note, sub(turns, width + 1), width, before)
+local marks = soonest * width - 2 * lineWidth
+for at = marks + 1, soonest * width, 7 do reply[#reply + 1] = (unpack(">i7", turns, at)) end
+keepTurns(note, without(turns, soonest, width), width, before)
 elseif wait <= maxWait then
+local standing = linesOf(plan, parts, used)
 now, lead = now + wait, wait
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
@@ -569,55 +656,58 @@ algorithm.step(terms, KEYS[used + part], 1, 1, true, reply)
 end
 now, lead = now - wait, 0
 reply[#reply + 1] = wait
-for part = 1, parts do
-local algorithm, terms = algorithmOf(plan, part)
-reply[#reply + 1] = algorithm.mark(terms, KEYS[used + part])
-end
+for _, number in ipairs(linesOf(plan, parts, used)) do reply[#reply + 1] = number end
+for _, number in ipairs(standing) do reply[#reply + 1] = number end
 else
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
 algorithm.step(terms, KEYS[used + part], 1, 0, false, reply)
 end
 reply[first] = -1 - reply[first]
-reply[#reply + 1] = min(sooner or huge, wait) < huge and min(sooner or huge, wait) or -1
+reply[#reply + 1] = min(sooner, wait) < huge and min(sooner, wait) or -1
 end
 end
 modes.book = { keys = 1, answer = book }
-local function isLast(plan, parts, used, marks)
+local function lastInLine(turns, lineWidth, width, plan, parts, used)
+local lines = noted(linesOf(plan, parts, used))
+for index = #turns / width, 1, -1 do
+local from = index * width - 2 * lineWidth + 1
+if sub(turns, from, from + lineWidth - 1) == lines then return index end
+end
+end
+local function restore(turns, index, lineWidth, width, plan, parts, used)
+local at = index * width - lineWidth + 1
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-if algorithm.mark(terms, KEYS[used + part]) ~= marks[part] then return false end
+local line = {}
+for i = 1, algorithm.lineWidth do
+line[i] = unpack(">i7", turns, at)
+at = at + 7
 end
-return true
-end
-local function give(plan, parts, used, debitedAt)
-for part = 1, parts do
-local algorithm, terms = algorithmOf(plan, part)
-algorithm.give(terms, KEYS[used + part], debitedAt)
+algorithm.restore(terms, KEYS[used + part], line)
 end
 end
 local function leave(plan, parts, used, reply)
-local turn, marks = plan[2][1], {}
-for part = 1, parts do marks[part] = plan[2][part + 1] end
+local turn = plan[2][1]
 if turn <= now then
-give(plan, parts, used, turn)
-else
-local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
-local turns, before = comingTurns(note, width)
-if isLast(plan, parts, used, marks) then
-give(plan, parts, used, -1)
-while turns ~= "" do
-for part = 1, parts do marks[part] = unpack(">I7", turns, #turns - width + part * 7 + 1) end
-if not isLast(plan, parts, used, marks) then break end
-give(plan, parts, used, -1)
-turns = sub(turns, 1, -width - 1)
+for part = 1, parts do
+local algorithm, terms = algorithmOf(plan, part)
+algorithm.give(terms, KEYS[used + part], turn)
 end
 else
+local note = KEYS[used + parts + 1]
+local lineWidth, width = widthsOf(plan, parts)
+local turns, before = comingTurns(note, width)
 local behind = #turns / width
 while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
-turns = sub(turns, 1, behind * width) .. noted(turn, marks) .. sub(turns, behind * width + 1)
-if #turns > MOST_TURNS * width then turns = sub(turns, width + 1) end
+turns = sub(turns, 1, behind * width) .. noted(plan[2]) .. sub(turns, behind * width + 1)
+local last = lastInLine(turns, lineWidth, width, plan, parts, used)
+while last do
+restore(turns, last, lineWidth, width, plan, parts, used)
+turns = without(turns, last, width)
+last = lastInLine(turns, lineWidth, width, plan, parts, used)
 end
+if #turns > MOST_TURNS * width then turns = sub(turns, width + 1) end
 if turns ~= "" or before > 0 then keepTurns(note, turns, width, before) end
 end
 reply[#reply + 1] = 0
@@ -757,7 +847,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "c14082a1b6e37277dede991db8eb38bc8a9a335b",
+    sha: "9b09540e8f84139d864fc5ba805ce34e25c69053",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -801,12 +891,16 @@ local bucket = { inString = true }
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
-local full, reach, part, anchor, lapsesAt, expiresAt = now, terms.reach, 0, nil, 0, 0
+local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
 local value = get(key)
 if value then
 full, reach = unpack(">i7I5", value)
 expiresAt = full + 1
 local size = #value
+if size % 2 == 1 then
+last, low = unpack(">i7I7", value, size - 14)
+size = size - 15
+end
 if size == 26 or size == 36 then
 anchor, lapsesAt = unpack(">i7I7", value, size - 13)
 expiresAt = max(expiresAt, lapsesAt)
@@ -830,6 +924,8 @@ full = now + reach * 1000
 part = 0
 anchor = nil
 lapsesAt = 0
+last = 0
+low = 0
 end
 local at = now
 if step then
@@ -845,9 +941,9 @@ if not spent then
 full = at
 part = 0
 end
-return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
 end
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before)
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
 if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
@@ -855,6 +951,7 @@ if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
 end
+if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
 set(key, value, expiresAt, before)
 end
 local function room(terms, ahead, part, count)
@@ -880,10 +977,14 @@ while k < most and fits(k + 1) do k = k + 1 end
 return k
 end
 function bucket.step(terms, key, count, granted, spend, reply)
-local at, ahead, part, reach, anchor, lapsesAt, jumped, before = read(terms, key)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
 granted = granted or room(terms, ahead, part, count)
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 then
+low = last > now - lead and min(low, ahead) or ahead
+last = max(last, now)
+end
 ahead = ahead + granted * terms.cost
 local parts = terms.parts
 if parts then
@@ -897,9 +998,9 @@ ahead = ahead + 1
 end
 end
 lapsesAt = max(lapsesAt, now + (terms.life or 0))
-keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
 elseif spend and jumped then
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
@@ -907,15 +1008,18 @@ if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
 function bucket.give(terms, key, debitedAt)
-local at, ahead, part, reach, anchor, lapsesAt, _, before = read(terms, key)
-local refilled = 0
+local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+local whole, pieces = terms.cost, terms.costPart or 0
 if debitedAt >= 0 then
 local step = terms.step
-refilled = max(step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt, 0)
-if refilled >= terms.cost then return end
+local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+whole = whole - max(refilled, 0)
+if whole <= 0 or (last > now and low == 0) then return end
+if last > now and whole >= low then whole, pieces = low, 0 end
 end
-ahead = ahead - terms.cost + refilled
-part = part - (terms.costPart or 0)
+low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+ahead = ahead - whole
+part = part - pieces
 if part < 0 then
 part = part + terms.parts
 ahead = ahead - 1
@@ -925,7 +1029,7 @@ ahead = 0
 part = 0
 if lapsesAt <= now then return drop(key) end
 end
-keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before)
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
 end
 end
 local plans = cjson.decode(ARGV[2])
@@ -1004,7 +1108,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "be9115b7cd17912ae346235ca19961a9b4d6266e",
+    sha: "d622a310c3153ed33b70e29102db3eeeb83f917d",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1047,21 +1151,25 @@ do
 local fixedWindow = { inString = true }
 algorithms.fixedWindow = fixedWindow
 local function read(terms, key)
-local start, stop, used, reach, expiresAt = now, now, 0, 0, 0
+local start, stop, used, reach, booked, expiresAt = now, now, 0, 0, 0, 0
 local value = get(key)
 if value then
 start, stop, used, reach = unpack(">I7I7I6I5", value)
+booked = #value - 25
 expiresAt = stop
-if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
 end
 local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-if jumped then start, stop = now, now + reach * 1000 end
-local opens = start - now
-if opens < 0 or opens > reach * 1000 - terms.window then opens = 0 end
-return start, stop, used, reach, jumped, expiresAt, opens
+if jumped then
+start = booked == 1 and now + reach * 1000 - (stop - start) or now
+stop = now + reach * 1000
 end
-local function keep(key, start, stop, used, reach, before)
-set(key, pack(">I7I7I6I5", start, stop, used, reach), stop, before)
+local opens = booked == 1 and max(start - now, 0) or 0
+return start, stop, used, reach, jumped, expiresAt, opens, booked
+end
+local function keep(key, start, stop, used, reach, before, booked)
+local value = pack(">I7I7I6I5", start, stop, used, reach)
+set(key, booked == 1 and value .. "b" or value, stop, before)
 end
 local function opened(terms, start, stop, reach)
 local window = terms.window
@@ -1073,28 +1181,33 @@ end
 return stop, max(reach, ceil((window + lead) / 1000))
 end
 function fixedWindow.step(terms, key, count, granted, spend, reply)
-local start, stop, used, reach, jumped, before, opens = read(terms, key)
+local start, stop, used, reach, jumped, before, opens, booked = read(terms, key)
 granted = granted or opens > 0 and 0 or min(count, max(floor((terms.limit - used) / terms.cost), 0))
 if not reply then return granted end
 if spend and granted > 0 then
+if lead > 0 and stop == now then booked = 1 end
 stop, reach = opened(terms, start, stop, reach)
 used = used + granted * terms.cost
 end
-if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before) end
+if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before, booked) end
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
 if granted < count then reply[#reply + 1] = opens end
 return granted
 end
 function fixedWindow.give(terms, key, debitedAt)
-local start, stop, used, reach, _, before, opens = read(terms, key)
+local start, stop, used, reach, _, before, opens, booked = read(terms, key)
 if debitedAt >= 0 and debitedAt < start then return end
-used = max(used - terms.cost, 0)
-if used == 0 then
-if opens == 0 then return drop(key) end
-start, stop, used = start - terms.window, start, terms.limit
+local left = used - terms.cost
+if left <= 0 and opens > 0 then
+local back = min(ceil(opens / terms.window), floor(-left / terms.limit) + 1)
+left = left + back * terms.limit
+start = start - back * terms.window
+stop = start + terms.window
 end
-keep(key, start, stop, used, reach, before)
+used = max(left, 0)
+if used == 0 and start <= now then return drop(key) end
+keep(key, start, stop, used, reach, before, booked)
 end
 end
 local plans = cjson.decode(ARGV[2])
@@ -1173,7 +1286,7 @@ end
 return reply`,
   },
   log: {
-    sha: "7ca356c7b57c285e9d637f90db0f7e2dfeee56a4",
+    sha: "e2e3630205ce21c65776d868cf084298127797f0",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1270,10 +1383,11 @@ if last - now > max(reach, GRACE) + leads * 1000 then
 local newest = { at = last, sum = sum, till = till }
 local before = around(key, head, newest, function(each) return each.till end, floor(last / 1000) + 1)
 local total = units(sum, before.sum)
-till = ceil((now + reach) / 1000)
+last = now + leads * 1000
+till = ceil((last + reach) / 1000)
 return {
-head = head, first = 1, firstValue = packed(now, total, till), base = 0, total = total, last = now,
-leads = 0, sum = total, till = till, jumped = true,
+head = head, first = 1, firstValue = packed(last, total, till, leads), base = 0, total = total, last = last,
+leads = leads, sum = total, till = till, jumped = true,
 }
 end
 local from = now - terms.window + 1
@@ -1307,7 +1421,7 @@ view.first = view.first - gone
 end
 local function mend(view, key)
 call("DEL", key)
-call("RPUSH", key, BASE, packed(view.last, view.sum, view.till))
+call("RPUSH", key, BASE, packed(view.last, view.sum, view.till, view.leads))
 expire(key, view.till * 1000, 0)
 view.expiresAt = view.till * 1000
 end

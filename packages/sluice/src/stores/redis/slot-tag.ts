@@ -12,6 +12,12 @@ export function tagOf({ scope, key }: Place): string {
   return tags[hash(key, hash(scope.limiter, 2_166_136_261)) % TAGS] as string
 }
 
+/** The hash tag that all of some places have; an empty text if they differ. */
+export function sharedTag(places: readonly Place[]): string {
+  const tag = places[0] === undefined ? "" : tagOf(places[0])
+  return places.every((place, i) => i === 0 || tagOf(place) === tag) ? tag : ""
+}
+
 /** The smallest numbers whose slots fall into each of as many equal stretches of slots. */
 const tags: readonly string[] = (() => {
   const found: string[] = new Array(TAGS)

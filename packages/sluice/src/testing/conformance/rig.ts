@@ -1,5 +1,5 @@
+import { createLimiter } from "../../create-limiter.js"
 import type { Limiter } from "../../limiter.js"
-import { createLimiter } from "../../limiter.js"
 import type { Policies } from "../../policies.js"
 import {
   fixedWindow,

@@ -1,9 +1,9 @@
 -- The modes of asks that look further than this moment: turns, debt, and debits that are settled later. For the keys
 -- of the parts and of the plan see ask.lua; the key behind them is where an ask notes something of its own.
--- book     maxWait in place of the count; notes turns that were given back. Levels as they will be at the turn, how
---          long until then, and the mark of each part; refused, the levels of a denial, and how long it would have
---          been, -1 for no turn at all.
--- leave    [turn, marks…] in place of the count; the note as in book. 0.
+-- book     [maxWait, the cost of each part] in place of the count; notes turns that were given back. Levels as they will
+--          be at the turn, how long until then, and the line of each part, first with the turn, then before it; refused,
+--          the levels of a denial, and how long it would have been, -1 for no turn at all.
+-- leave    [turn, the cost of each part, its lines…] in place of the count; the note as in book. 0.
 -- charge   maxWait in place of the count; no note. Levels of a denial; the first is -1 - itself if not all of it fit.
 -- reserve  for how long it can be settled in place of the count; notes the debit. As for a spend.
 -- settle   [maxWait, for each part 1 to charge or 0 to give back] in place of the count; the note as in reserve.
@@ -14,14 +14,31 @@ local MOST_TURNS = 1024
 
 local function algorithmOf(plan, part) return algorithms[plan[part * 2 + 1]], plan[part * 2 + 2] end
 
--- A turn as it is noted: when it is, and where the line of each part ended with it.
-local function noted(turn, marks)
-  local value = pack(">I7", turn)
-  for part = 1, #marks do value = value .. pack(">I7", marks[part]) end
+-- Numbers as they are noted: of a turn, when it is, what it costs under each part, and its lines.
+local function noted(numbers)
+  local value = ""
+  for i = 1, #numbers do value = value .. pack(">i7", numbers[i]) end
   return value
 end
 
-local function turnAt(turns, index, width) return (unpack(">I7", turns, (index - 1) * width + 1)) end
+-- The lines of all parts, one after the other.
+local function linesOf(plan, parts, used)
+  local lines = {}
+  for part = 1, parts do
+    local algorithm, terms = algorithmOf(plan, part)
+    for _, number in ipairs(algorithm.line(terms, KEYS[used + part])) do lines[#lines + 1] = number end
+  end
+  return lines
+end
+
+-- How many bytes the lines of all parts take, and a turn.
+local function widthsOf(plan, parts)
+  local numbers = 0
+  for part = 1, parts do numbers = numbers + algorithmOf(plan, part).lineWidth end
+  return 7 * numbers, 7 * (1 + parts + 2 * numbers)
+end
+
+local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
 
 -- The turns noted under a key that are still to come, soonest first, and until when the note was kept.
 local function comingTurns(key, width)
@@ -37,18 +54,34 @@ local function keepTurns(key, turns, width, before)
   set(key, turns, turnAt(turns, #turns / width, width), before)
 end
 
+-- Without the turn at an index.
+local function without(turns, index, width)
+  return sub(turns, 1, (index - 1) * width) .. sub(turns, index * width + 1)
+end
+
+-- The first turn of the costs of an ask.
+local function sameCosts(turns, width, plan, parts)
+  local costs = sub(noted(plan[2]), 8, 7 * (parts + 1))
+  for index = 1, #turns / width do
+    local from = (index - 1) * width + 8
+    if sub(turns, from, from + 7 * parts - 1) == costs then return index end
+  end
+end
+
 local function book(plan, parts, used, reply)
-  local maxWait, wait = plan[2], 0
+  local maxWait, wait = plan[2][1], 0
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
     wait = max(wait, algorithm.turn(terms, KEYS[used + part]))
   end
-  local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
+  local note = KEYS[used + parts + 1]
+  local lineWidth, width = widthsOf(plan, parts)
   local turns, before = "", 0
   if wait > 0 then turns, before = comingTurns(note, width) end
   local first = #reply + 1
-  local sooner = turns ~= "" and turnAt(turns, 1, width) - now
-  if sooner and sooner < wait and sooner <= maxWait then
+  local soonest = turns ~= "" and sameCosts(turns, width, plan, parts)
+  local sooner = soonest and turnAt(turns, soonest, width) - now or huge
+  if sooner < wait and sooner <= maxWait then
     -- somebody has given up a turn before the end of the line
     now = now + sooner
     for part = 1, parts do
@@ -57,9 +90,11 @@ local function book(plan, parts, used, reply)
     end
     now = now - sooner
     reply[#reply + 1] = sooner
-    for part = 1, parts do reply[#reply + 1] = (unpack(">I7", turns, part * 7 + 1)) end
-    keepTurns(note, sub(turns, width + 1), width, before)
+    local marks = soonest * width - 2 * lineWidth
+    for at = marks + 1, soonest * width, 7 do reply[#reply + 1] = (unpack(">i7", turns, at)) end
+    keepTurns(note, without(turns, soonest, width), width, before)
   elseif wait <= maxWait then
+    local standing = linesOf(plan, parts, used)
     now, lead = now + wait, wait
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
@@ -67,59 +102,64 @@ local function book(plan, parts, used, reply)
     end
     now, lead = now - wait, 0
     reply[#reply + 1] = wait
-    for part = 1, parts do
-      local algorithm, terms = algorithmOf(plan, part)
-      reply[#reply + 1] = algorithm.mark(terms, KEYS[used + part])
-    end
+    for _, number in ipairs(linesOf(plan, parts, used)) do reply[#reply + 1] = number end
+    for _, number in ipairs(standing) do reply[#reply + 1] = number end
   else
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
       algorithm.step(terms, KEYS[used + part], 1, 0, false, reply)
     end
     reply[first] = -1 - reply[first]
-    reply[#reply + 1] = min(sooner or huge, wait) < huge and min(sooner or huge, wait) or -1
+    reply[#reply + 1] = min(sooner, wait) < huge and min(sooner, wait) or -1
   end
 end
 modes.book = { keys = 1, answer = book }
 
-local function isLast(plan, parts, used, marks)
-  for part = 1, parts do
-    local algorithm, terms = algorithmOf(plan, part)
-    if algorithm.mark(terms, KEYS[used + part]) ~= marks[part] then return false end
+-- The last of the turns with which the line stands as it does.
+local function lastInLine(turns, lineWidth, width, plan, parts, used)
+  local lines = noted(linesOf(plan, parts, used))
+  for index = #turns / width, 1, -1 do
+    local from = index * width - 2 * lineWidth + 1
+    if sub(turns, from, from + lineWidth - 1) == lines then return index end
   end
-  return true
 end
 
-local function give(plan, parts, used, debitedAt)
+-- Puts the line of each part back to where it was before a turn.
+local function restore(turns, index, lineWidth, width, plan, parts, used)
+  local at = index * width - lineWidth + 1
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    algorithm.give(terms, KEYS[used + part], debitedAt)
+    local line = {}
+    for i = 1, algorithm.lineWidth do
+      line[i] = unpack(">i7", turns, at)
+      at = at + 7
+    end
+    algorithm.restore(terms, KEYS[used + part], line)
   end
 end
 
 local function leave(plan, parts, used, reply)
-  local turn, marks = plan[2][1], {}
-  for part = 1, parts do marks[part] = plan[2][part + 1] end
+  local turn = plan[2][1]
   if turn <= now then
-    give(plan, parts, used, turn)
-  else
-    local note, width = KEYS[used + parts + 1], 7 * (parts + 1)
-    local turns, before = comingTurns(note, width)
-    if isLast(plan, parts, used, marks) then
-      -- the line ends where it did before, and further forward if the turn before that was given back already
-      give(plan, parts, used, -1)
-      while turns ~= "" do
-        for part = 1, parts do marks[part] = unpack(">I7", turns, #turns - width + part * 7 + 1) end
-        if not isLast(plan, parts, used, marks) then break end
-        give(plan, parts, used, -1)
-        turns = sub(turns, 1, -width - 1)
-      end
-    else
-      local behind = #turns / width
-      while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
-      turns = sub(turns, 1, behind * width) .. noted(turn, marks) .. sub(turns, behind * width + 1)
-      if #turns > MOST_TURNS * width then turns = sub(turns, width + 1) end
+    for part = 1, parts do
+      local algorithm, terms = algorithmOf(plan, part)
+      algorithm.give(terms, KEYS[used + part], turn)
     end
+  else
+    local note = KEYS[used + parts + 1]
+    local lineWidth, width = widthsOf(plan, parts)
+    local turns, before = comingTurns(note, width)
+    local behind = #turns / width
+    while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
+    turns = sub(turns, 1, behind * width) .. noted(plan[2]) .. sub(turns, behind * width + 1)
+    -- the line goes back by its last turn, and further if the turn before that was given back already
+    local last = lastInLine(turns, lineWidth, width, plan, parts, used)
+    while last do
+      restore(turns, last, lineWidth, width, plan, parts, used)
+      turns = without(turns, last, width)
+      last = lastInLine(turns, lineWidth, width, plan, parts, used)
+    end
+    if #turns > MOST_TURNS * width then turns = sub(turns, width + 1) end
     if turns ~= "" or before > 0 then keepTurns(note, turns, width, before) end
   end
   reply[#reply + 1] = 0

@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest"
-import { createLimiter, type LimiterOptions } from "./limiter.js"
+import { createLimiter } from "./create-limiter.js"
+import type { LimiterOptions } from "./limiter.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, tokenBucket } from "./policy.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 import { manualClock } from "./testing/manual-clock.js"

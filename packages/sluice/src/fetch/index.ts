@@ -1,0 +1,1 @@
+export { type FetchLimits, type FetchOptions, type LimitedFetch, limitedFetch } from "./limited-fetch.js"

@@ -1,0 +1,238 @@
+import assert from "node:assert/strict"
+import type { Turn } from "../../store.js"
+import { type Desk, deskOf, FAR, fill, isQueue, sameFromNowOn, untilTurn } from "./desk.js"
+import { type ConformanceCase, forEachSubject, type Subject, sequence } from "./rig.js"
+
+const hour = 3_600_000
+
+/** Laws 1, 2, 3, 4, 6, 8 and 11, of turns that are booked ahead. */
+export const turns: readonly ConformanceCase[] = [
+  ...forEachSubject(
+    1,
+    "a turn that is refused changes nothing",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      await fill(desk, subject)
+      if (isQueue(subject)) await desk.book(3)
+      rig.clock.advance(10)
+      const before = await rig.snapshot?.()
+      for (const cost of [1, 7, 10]) assert.equal((await desk.tryBook(cost, 1)).granted, 0)
+      for (const cost of [11, 1_000_000]) {
+        const { granted, turn, decision } = await desk.tryBook(cost)
+        assert.deepEqual([granted, turn, decision.retryAfter], [0, undefined, Number.POSITIVE_INFINITY])
+      }
+      assert.equal((await desk.tryBook(11, FAR, "fresh")).granted, 0)
+      assert.deepEqual(await rig.snapshot?.(), before)
+    },
+    "snapshot",
+  ),
+
+  ...forEachSubject(
+    1,
+    "a turn that is refused leaves nothing that later asks see",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      for (const key of ["k", "spared"]) await fill(desk, subject, key)
+      rig.clock.advance(subject.period / 50)
+      for (const cost of [4, 10, 11]) assert.equal((await desk.tryBook(cost, 1)).granted, 0)
+      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+    },
+  ),
+
+  ...forEachSubject(
+    2,
+    "a turn is booked under every policy, or under none",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      const left = async () => {
+        const { policies, remaining } = await desk.ask("peek", 1)
+        return policies?.map((each) => each.remaining) ?? [remaining]
+      }
+      await desk.book(2)
+      const before = await left()
+      assert.equal((await desk.tryBook(11)).granted, 0)
+      assert.deepEqual(await left(), before)
+      await desk.book(3)
+      if (isQueue(subject)) return
+      assert.deepEqual(
+        await left(),
+        before.map((units) => units - 3),
+      )
+    },
+  ),
+
+  ...[1, 3, 10].flatMap((cost) =>
+    forEachSubject(
+      3,
+      `a turn comes exactly when a cost of ${cost} passes`,
+      async (rig, _limiter, subject, policy) => {
+        if (isQueue(subject) && cost > 3) return
+        const desk = deskOf(rig, policy)
+        for (const key of ["k", "twin"]) {
+          for (const spent of isQueue(subject) ? [4, 3] : [4, 3, 3]) {
+            assert.equal((await desk.ask("spend", spent, key)).allowed, true)
+          }
+        }
+        rig.clock.advance(7)
+        const turn = await desk.book(cost)
+        // a queue has its turn when all before it has leaked out
+        const passes = isQueue(subject) ? 10 : cost
+        rig.clock.advance(untilTurn(rig, turn) - 1)
+        assert.equal((await desk.ask("peek", passes, "twin")).allowed, false)
+        rig.clock.advance(1)
+        assert.equal((await desk.ask("peek", passes, "twin")).allowed, true)
+        if (isQueue(subject)) return
+        // who booked it has spent it
+        assert.equal((await desk.ask("spend", passes, "twin")).allowed, true)
+        assert.deepEqual(await desk.ask("peek", 1), await desk.ask("peek", 1, "twin"))
+      },
+    ),
+  ),
+
+  ...forEachSubject(
+    3,
+    "a turn that is too far ahead is told to the millisecond",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      await fill(desk, subject)
+      rig.clock.advance(7)
+      const { granted, turn, at, decision } = await desk.tryBook(3, 1)
+      assert.ok(granted === 0 && turn !== undefined)
+      const wait = (turn - at) / 1_000
+      assert.equal(decision.retryAfter, wait)
+      assert.equal((await desk.tryBook(3, wait - 1)).granted, 0)
+      assert.equal((await desk.tryBook(3, wait)).turn, turn)
+    },
+  ),
+
+  ...[1, 3].flatMap((cost) =>
+    forEachSubject(
+      3,
+      `retryAfter is exact behind booked turns for a cost of ${cost}`,
+      async (rig, limiter, subject, policy) => {
+        const desk = deskOf(rig, policy)
+        await fill(desk, subject)
+        rig.clock.advance(3)
+        await desk.book(isQueue(subject) ? 2 : 9)
+        const last = await desk.book(isQueue(subject) ? 1 : 9)
+        const { allowed, retryAfter } = await limiter.tryAcquire("k", { cost })
+        assert.equal(allowed, false)
+        // nobody goes before those who wait, but into a queue that has room
+        assert.ok(isQueue(subject) || retryAfter >= untilTurn(rig, last))
+        rig.clock.advance(retryAfter - 1)
+        assert.equal((await limiter.tryAcquire("k", { cost })).allowed, false)
+        rig.clock.advance(1)
+        assert.equal((await limiter.tryAcquire("k", { cost })).allowed, true)
+      },
+    ),
+  ),
+
+  ...[5, hour].flatMap((back) =>
+    forEachSubject(
+      4,
+      `a clock that steps back ${back} ms lets nobody go before those who wait, and locks nobody out`,
+      async (rig, _limiter, subject, policy) => {
+        const desk = deskOf(rig, policy)
+        await fill(desk, subject)
+        let last = await desk.book(2)
+        if (!isQueue(subject)) for (let i = 0; i < 3; i += 1) last = await desk.book(9)
+        const lead = untilTurn(rig, last)
+        rig.clock.advance(-back)
+        const early = await desk.ask("spend", isQueue(subject) ? 2 : 1)
+        assert.equal(early.allowed, false)
+        assert.ok(early.retryAfter <= lead + 2 * subject.period + Math.min(back, 1_000))
+        rig.clock.advance(early.retryAfter)
+        assert.equal((await desk.ask("spend", 1)).allowed, true)
+      },
+    ),
+  ),
+
+  ...forEachSubject(
+    6,
+    "every key that turns leave behind expires",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      await fill(desk, subject)
+      const line = [await desk.book(1), await desk.book(1), await desk.book(1)]
+      const { policies, resetAfter } = await desk.ask("peek", 1)
+      const reset = Math.max(...(policies ?? [{ resetAfter }]).map((each) => each.resetAfter))
+      // steps are remembered for as long as they take to fill the bucket
+      const longest = Math.max(reset, untilTurn(rig, line[2] as Turn) + subject.period)
+      const expires = async () => {
+        const expiry = await rig.expiry?.()
+        assert.ok(expiry !== undefined && expiry.left.size > 0)
+        for (const [key, left] of expiry.left) {
+          assert.ok(left > 0 && left <= longest + 1_000 + expiry.slack, `${key} is kept for ${left} ms`)
+        }
+      }
+      await expires()
+      for (const turn of line.slice(0, 2)) {
+        await desk.leave(turn)
+        await expires()
+      }
+    },
+    "expiry",
+  ),
+
+  ...forEachSubject(
+    8,
+    "50 who book at once over all connections have a turn each",
+    async (rig, _limiter, subject, policy) => {
+      const desks = rig.stores.map((_store, i) => deskOf(rig, policy, i))
+      const booked = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => (desks[i % desks.length] as Desk).tryBook(1)),
+      )
+      const at = booked.flatMap(({ granted, turn }) => (granted === 1 ? [turn as number] : []))
+      at.sort((a, b) => a - b)
+      const now = rig.clock() * 1_000
+      if (isQueue(subject)) {
+        assert.deepEqual(
+          at,
+          Array.from({ length: 10 }, (_, i) => now + i * 100_000),
+        )
+        return
+      }
+      assert.equal(at.length, 50)
+      assert.equal(at.filter((turn) => turn === now).length, 10)
+      checkSpans(
+        at.map((turn) => ({ at: turn, cost: 1 })),
+        subject,
+      )
+    },
+  ),
+
+  ...forEachSubject(
+    11,
+    "turns come in the order of asking, and within the bound",
+    async (rig, _limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      const random = sequence(subject.period)
+      const booked: { at: number; cost: number }[] = []
+      for (let i = 0; i < 100; i += 1) {
+        rig.clock.advance(random() < 0.6 ? 0 : Math.floor(random() ** 2 * subject.period * 0.5))
+        const cost = 1 + Math.floor(random() ** 4 * 10)
+        const { granted, turn } = await desk.tryBook(cost, 5 * subject.period)
+        if (granted === 1) booked.push({ at: turn as number, cost })
+      }
+      assert.ok(booked.length > 20)
+      for (const [i, { at }] of booked.slice(1).entries()) assert.ok(at >= (booked[i]?.at ?? 0))
+      checkSpans(booked, subject)
+    },
+  ),
+]
+
+/** Throws when more was admitted in a span of one period than the policy says. */
+function checkSpans(admitted: readonly { at: number; cost: number }[], { policy, period }: Subject): void {
+  const isInterval = policy.algorithm === "tokenBucket" && policy.mode === "interval"
+  const refill = policy.algorithm === "tokenBucket" ? policy.refill : 0
+  const bound = policy.algorithm.startsWith("sliding")
+    ? 10
+    : isInterval
+      ? 10 + refill * Math.ceil(period / policy.every)
+      : 20
+  for (const { at } of admitted) {
+    const within = admitted.filter((each) => each.at >= at && each.at < at + period * 1_000)
+    const units = within.reduce((sum, { cost }) => sum + cost, 0)
+    assert.ok(units <= bound, `${units} within ${period} ms`)
+  }
+}
