@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import type { OutagePolicy } from "sluice"
+import { createLimiter, type OutagePolicy, tokenBucket } from "sluice"
+import { redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { clients, shared } from "../support/chaos.js"
 import { endure } from "../support/endure.js"
@@ -70,6 +71,50 @@ describe("a server that is stopped and goes on", () => {
     })
     if (then === "throw") expect(told.unknown).toBeGreaterThan(0)
     else expect(told.degraded).toBeGreaterThan(0)
+  })
+})
+
+describe("a server that is killed or stopped while units of it are leased", () => {
+  test.each<[keyof typeof clients, "SIGKILL" | "SIGSTOP"]>([
+    ["ioredis", "SIGKILL"],
+    ["node-redis", "SIGSTOP"],
+  ])("admits what was leased, and no more, through %s, by %s", async (client, signal) => {
+    await endure({
+      ...rig(client),
+      fault: `lease, ${signal}, ${client}`,
+      then: "closed",
+      lease: true,
+      strike: async () => {
+        if (signal === "SIGKILL") await server.kill()
+        else process.kill(server.pid, signal)
+        await sleep(OUTAGE)
+        if (signal === "SIGKILL") await server.restart()
+        else process.kill(server.pid, "SIGCONT")
+      },
+      within: 5_000,
+      // a lease lasts for 100 ms, and counts as of its debit
+      forgets: () => shared.refill / 10 + (signal === "SIGKILL" ? shared.capacity : 0),
+      keeps: signal === "SIGSTOP",
+    })
+  })
+
+  test("ends in time when it is closed", async () => {
+    const { client, close } = await clients.ioredis(proxy.port)
+    const limiter = createLimiter({
+      name: "leased",
+      policy: tokenBucket({ capacity: 1_000, refill: 1_000, every: "1s" }),
+      store: redisStore(client),
+      lease: true,
+    })
+    while ((await limiter.tryAcquire("k")).source !== "lease");
+    process.kill(server.pid, "SIGSTOP")
+    const waits = Array.from({ length: 200 }, () => limiter.acquire("other").catch((error) => error.code))
+    const startedAt = performance.now()
+    await limiter.close()
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(["CLOSED"]))
+    process.kill(server.pid, "SIGCONT")
+    close()
   })
 })
 

@@ -55,6 +55,14 @@ export interface Call {
   readonly degraded: boolean
 }
 
+interface Terms {
+  readonly then: OutagePolicy
+  /** Milliseconds. */
+  readonly deadline?: number
+  /** Whether the shared key is spent from leases. */
+  readonly lease?: boolean
+}
+
 export type Siege = ReturnType<typeof besiege>
 
 /**
@@ -63,7 +71,7 @@ export type Siege = ReturnType<typeof besiege>
  */
 export function besiege(
   client: RedisClient,
-  { then, deadline = DEADLINE, ...options }: { then: OutagePolicy; deadline?: number } & RedisStoreOptions,
+  { then, deadline = DEADLINE, lease = false, ...options }: Terms & RedisStoreOptions,
   nameOf: (n: number) => string = (n) => `ask-${n}`,
 ) {
   const store = redisStore(client, options)
@@ -75,7 +83,13 @@ export function besiege(
     store,
     outage,
   })
-  const all = createLimiter({ name: "all", policy: tokenBucket({ ...shared, every: "1s" }), store, outage })
+  const all = createLimiter({
+    name: "all",
+    policy: tokenBucket({ ...shared, every: "1s" }),
+    store,
+    outage,
+    lease,
+  })
   const ofEach: Call[] = []
   const ofAll: Call[] = []
   const strangers: unknown[] = []

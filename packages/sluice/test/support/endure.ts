@@ -11,6 +11,8 @@ export interface Trial extends RedisStoreOptions {
   readonly then: OutagePolicy
   /** Milliseconds. */
   readonly deadline?: number
+  /** Whether the shared key is spent from leases. */
+  readonly lease?: boolean
   readonly open: () => Promise<Connection>
   /** What passed on the wire; if it was not watched, a replay is seen by what was spent. */
   readonly calls: ScriptCalls | undefined
