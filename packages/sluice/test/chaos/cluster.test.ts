@@ -5,7 +5,7 @@ import { createLimiter, fixedWindow, type OutagePolicy, scopeOf } from "sluice"
 import { ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { TAGS, tagOf } from "../../src/stores/redis/slot-tag.js"
-import { type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
+import { CALM, type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { command, type RedisCluster, type RedisServer, startCluster } from "../support/redis-server.js"
@@ -111,8 +111,7 @@ describe("a master of a Cluster that is killed", () => {
         calls,
         fault: `Cluster master, ${client}, ${JSON.stringify(then)}`,
         then,
-        // a process that is held up for longer than the deadline finds others late as well
-        deadline: 1_500,
+        deadline: CALM,
         strike: async () => {
           killedAt = performance.now()
           await cluster.nodes[lost]?.kill()
@@ -191,6 +190,7 @@ describe("a slot that moves from master to master and back under load", () => {
         calls: client === "ioredis" ? undefined : calls,
         fault: `slot, ${client}`,
         then: "throw",
+        deadline: CALM,
         strike: async () => {
           for (let i = 0; i < 3; i += 1) {
             await move(slot, home, away)
@@ -199,7 +199,7 @@ describe("a slot that moves from master to master and back under load", () => {
             await sleep(100)
           }
         },
-        within: 1_000,
+        within: 2_000,
         lostKey: keysOf(home),
       })
       if (client === "node-redis") expect(calls.refusals.MOVED).toBeGreaterThan(0)

@@ -39,7 +39,7 @@ describe("connections that are reset in the middle of a reply, ten times", () =>
           await sleep(150)
         }
       },
-      within: 3_000,
+      within: 5_000,
     })
     expect(then === "throw" ? told.unknown : told.degraded).toBeGreaterThan(0)
   })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import type { OutagePolicy } from "sluice"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { clients, shared } from "../support/chaos.js"
+import { CALM, clients, shared } from "../support/chaos.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
@@ -30,6 +30,7 @@ describe("scripts that are forgotten every few milliseconds", () => {
         ...rig(client),
         fault: `SCRIPT FLUSH, ${client}`,
         then: "throw",
+        deadline: CALM,
         strike: async () => {
           const until = performance.now() + 1_200
           while (performance.now() < until) {
@@ -37,7 +38,7 @@ describe("scripts that are forgotten every few milliseconds", () => {
             await sleep(3)
           }
         },
-        within: 500,
+        within: 2_000,
       })
       expect(told.refused + told.unknown).toBe(0)
       expect(proxy.calls.refusals.NOSCRIPT).toBeGreaterThan(20)
@@ -80,6 +81,8 @@ describe("a server that is busy with a script", () => {
         ...rig(client),
         fault: `BUSY for 200 ms, ${client}`,
         then: "throw",
+        deadline: CALM,
+        retryFor: "1s",
         strike: () => busyFor(200),
         within: 2_000,
       })
@@ -126,6 +129,7 @@ describe("a server whose memory is full and that evicts nothing", () => {
       ...rig("ioredis"),
       fault: "maxmemory with eviction, ioredis",
       then: "throw",
+      deadline: CALM,
       strike: async () => {
         const used = await figure("memory", "used_memory")
         await command(server.port, "CONFIG", "SET", "maxmemory", used + 30_000)
@@ -133,7 +137,7 @@ describe("a server whose memory is full and that evicts nothing", () => {
         await command(server.port, "CONFIG", "SET", "maxmemory", 0)
         evictions = await figure("stats", "evicted_keys")
       },
-      within: 1_000,
+      within: 2_000,
       keeps: false,
       forgets: () => evictions * shared.capacity,
     })

@@ -22,6 +22,8 @@ import { strict } from "./rigs.js"
 export const mayBeLate = (lag: number) => 50 + 2 * lag
 /** Milliseconds. */
 export const DEADLINE = 500
+/** Where some notice nothing: a process that is held up for longer than the deadline finds everybody late. */
+export const CALM = 2_000
 /** So much that nobody is ever denied. */
 const PLENTY = 1_000_000
 /** What all callers of the shared key are held to. */
