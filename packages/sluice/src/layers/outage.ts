@@ -192,7 +192,7 @@ export function outage(
 /** Whether an error says that the store cannot be had, rather than that one ask or one key is wrong. */
 function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
-  if (error.cause instanceof Error && error.cause.message.startsWith("WRONGTYPE")) return false
+  if (error.cause instanceof Error && `${error.cause.message}`.startsWith("WRONGTYPE")) return false
   return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
 }
 

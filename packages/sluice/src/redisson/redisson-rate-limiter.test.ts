@@ -22,7 +22,7 @@ describe("redissonRateLimiter", () => {
 
   test("refuses a client without its adapter, and a name that is none", () => {
     expect(() => redissonRateLimiter(new Redis({ lazyConnect: true }) as never, "orders")).toThrow(
-      "redissonRateLimiter takes ioredis(client) or nodeRedis(client)",
+      "redissonRateLimiter takes ioredis(client), nodeRedis(client) or glide(client)",
     )
     for (const name of ["", undefined, 7]) {
       expect(() => redissonRateLimiter(client, name as never)).toThrow("name must be a string")

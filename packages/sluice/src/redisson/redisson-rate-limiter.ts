@@ -167,7 +167,7 @@ function settings(client: RedisClient, name: string, options: RedissonRateLimite
   if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
-      `redissonRateLimiter takes ioredis(client) or nodeRedis(client), got ${shown(client)}`,
+      `redissonRateLimiter takes ioredis(client), nodeRedis(client) or glide(client), got ${shown(client)}`,
     )
   }
   for (const [field, value] of Object.entries({ name, clientId })) {

@@ -6,10 +6,10 @@ import { ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { TAGS, tagOf } from "../../src/stores/redis/slot-tag.js"
 import { CALM, type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
+import { strict } from "../support/clients.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { command, type RedisCluster, type RedisServer, startCluster } from "../support/redis-server.js"
-import { strict } from "../support/rigs.js"
 import { ScriptCalls } from "../support/script-calls.js"
 
 let cluster: RedisCluster

@@ -5,10 +5,10 @@ import { createLimiter, fixedWindow, type OutagePolicy } from "sluice"
 import { ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { clients } from "../support/chaos.js"
+import { strict } from "../support/clients.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
-import { strict } from "../support/rigs.js"
 
 let server: RedisServer
 let proxy: TcpProxy
@@ -27,6 +27,7 @@ describe("connections that are reset in the middle of a reply, ten times", () =>
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
+    ["glide", "throw"],
   ])("through %s, then %o", async (client, then) => {
     const { told } = await endure({
       open: () => clients[client](proxy.port),
@@ -47,7 +48,7 @@ describe("connections that are reset in the middle of a reply, ten times", () =>
 
 describe("a connection on which nothing arrives any more, while new ones work", () => {
   const giveUpAfter = 1_000
-  const open: typeof clients = {
+  const open: Pick<typeof clients, "ioredis" | "node-redis"> = {
     // an old connection is given up by nobody but the client, and only if it is told to
     async ioredis(port) {
       const client = new Redis(port, "127.0.0.1", {
@@ -68,7 +69,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
     },
   }
 
-  test.each<[ClientName, OutagePolicy]>([
+  test.each<[keyof typeof open, OutagePolicy]>([
     ["ioredis", "open"],
     ["node-redis", { local: 0.5 }],
   ])("through %s with a timeout of the socket, then %o", async (client, then) => {

@@ -23,7 +23,7 @@ type ClientName = keyof typeof clients
 const rig = (client: ClientName) => ({ open: () => clients[client](proxy.port), calls: proxy.calls })
 
 describe("scripts that are forgotten every few milliseconds", () => {
-  test.each<ClientName>(["ioredis", "node-redis"])(
+  test.each<ClientName>(["ioredis", "node-redis", "glide"])(
     "are sent again, and nobody notices, through %s",
     async (client) => {
       const { told, spent } = await endure({
@@ -60,6 +60,7 @@ describe("a server that is busy with a script", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "closed"],
     ["node-redis", "throw"],
+    ["glide", "closed"],
   ])("for longer than the deadline, through %s, then %o", async (client, then) => {
     const { told, spent, siege } = await endure({
       ...rig(client),
@@ -96,6 +97,7 @@ describe("a server whose memory is full and that evicts nothing", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", { local: 0.5 }],
+    ["glide", "throw"],
   ])("refuses what would spend, through %s, then %o", async (client, then) => {
     let before = 0
     let after = 0

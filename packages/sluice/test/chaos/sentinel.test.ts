@@ -5,6 +5,7 @@ import { createLimiter, fixedWindow, type OutagePolicy } from "sluice"
 import { ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
+import { strict } from "../support/clients.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import {
@@ -15,7 +16,6 @@ import {
   startReplica,
   startSentinel,
 } from "../support/redis-server.js"
-import { strict } from "../support/rigs.js"
 
 let master: RedisServer
 let replica: RedisServer

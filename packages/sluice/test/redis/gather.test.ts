@@ -6,6 +6,7 @@ import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { unguarded } from "../support/unguarded.js"
 import { watch } from "../support/watched-client.js"
 
 let server: RedisServer
@@ -116,7 +117,7 @@ describe("asks are gathered into calls", () => {
       ...ioredis(client),
       runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
     }
-    const limiter = createLimiter({ policy, store: redisStore(losing) })
+    const limiter = createLimiter({ policy, store: unguarded(redisStore(losing)) })
     for (let i = 0; i < 4; i += 1) {
       limiter.tryAcquire(`lost ${i}`)
       await new Promise((resolve) => setImmediate(resolve))
@@ -179,7 +180,7 @@ describe("asks are gathered into calls", () => {
 
   test("no more than 100,000 asks wait, the next is refused at once", async () => {
     const silent: RedisClient = { ...ioredis(client), runByHash: () => new Promise(() => {}) }
-    const store = redisStore(silent)
+    const store = unguarded(redisStore(silent))
     const ask = () =>
       store.ask({ parts: [{ scope: scopeOf("n", "p"), key: "k", policy, cost: 1 }], count: 1, mode: "spend" })
     // four calls leave with 64 asks each, the rest waits
@@ -191,7 +192,7 @@ describe("asks are gathered into calls", () => {
 
   test("an ask of nothing is granted without a call", async () => {
     const { client: through, calls } = watch(ioredis(client))
-    const store = redisStore(through)
+    const store = unguarded(redisStore(through))
     expect(await store.ask({ parts: [], count: 3, mode: "spend" })).toMatchObject({ granted: 3, levels: [] })
     await store.giveBack([])
     await store.forget([])
@@ -209,7 +210,7 @@ describe("asks are gathered into calls", () => {
           return ioredis(client).runByHash(...call)
         },
       }
-      const limiter = createLimiter({ policy, store: redisStore(throwing) })
+      const limiter = createLimiter({ policy, store: unguarded(redisStore(throwing)) })
       for (let i = 0; i < 6; i += 1) {
         await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
       }

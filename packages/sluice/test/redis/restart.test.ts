@@ -7,9 +7,8 @@ import { createClient } from "redis"
 import { createLimiter, fixedWindow, type Limiter, SluiceError } from "sluice"
 import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { startProxy } from "../support/proxy.js"
+import { clientKinds, strict } from "../support/clients.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
-import { strict } from "../support/rigs.js"
 import { unguarded } from "../support/unguarded.js"
 
 const LIMIT = 1_000_000
@@ -67,64 +66,19 @@ async function survives(client: RedisClient) {
 }
 
 describe("a restart of Redis loses no call that could be retried and replays none that may have run", () => {
-  test("through ioredis with the settings in the docs", async () => {
-    const client = new Redis(server.port, server.host, strict).on("error", () => {})
-    await survives(ioredis(client))
-    client.disconnect()
+  test.each(clientKinds)("through $name with the settings in the docs", async (kind) => {
+    const { client, close } = await kind.single(server.port)
+    await survives(client)
+    await close()
   })
 
-  test("through node-redis", async () => {
+  test("through node-redis with its offline queue", async () => {
     const client = await createClient({ url: server.url })
       .on("error", () => {})
       .connect()
     await survives(nodeRedis(client))
     client.destroy()
   })
-
-  test("through node-redis without its offline queue", async () => {
-    const client = await createClient({ url: server.url, disableOfflineQueue: true })
-      .on("error", () => {})
-      .connect()
-    await survives(nodeRedis(client))
-    client.destroy()
-  })
-})
-
-describe("a call whose reply is lost has run once and says that it may have", () => {
-  const limit = 1_000
-
-  async function losesReplies(open: (port: number) => Promise<[RedisClient, () => void]>) {
-    const proxy = await startProxy(server.port)
-    const [client, disconnect] = await open(proxy.port)
-    const store = unguarded(redisStore(client, { retryFor: "10s" }))
-    const limiter = createLimiter({ policy: fixedWindow({ limit, window: "1h" }), store })
-    await limiter.tryAcquire("k")
-    proxy.swallowReplies()
-    const asks = Array.from({ length: 50 }, () => limiter.tryAcquire("k"))
-    const outcomes = Promise.allSettled(asks)
-    await sleep(200)
-    proxy.cut()
-    for (const outcome of await outcomes) {
-      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "STORE_UNKNOWN" } })
-    }
-    expect((await limiter.peek("k")).remaining).toBe(limit - 51)
-    disconnect()
-    await proxy.close()
-  }
-
-  test("through ioredis with the settings in the docs", () =>
-    losesReplies(async (port) => {
-      const client = new Redis(port, "127.0.0.1", strict).on("error", () => {})
-      return [ioredis(client), () => client.disconnect()]
-    }))
-
-  test("through node-redis", () =>
-    losesReplies(async (port) => {
-      const client = await createClient({ socket: { port } })
-        .on("error", () => {})
-        .connect()
-      return [nodeRedis(client), () => client.destroy()]
-    }))
 })
 
 test("a call that finds no server within its patience says that it was not executed", async () => {

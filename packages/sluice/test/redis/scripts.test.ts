@@ -6,6 +6,7 @@ import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { redisKey } from "../support/redis-key.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
+import { unguarded } from "../support/unguarded.js"
 
 let server: RedisServer
 let io: Redis
@@ -126,7 +127,7 @@ describe("what the server says", () => {
 
   test("is kept as the cause of the error", async () => {
     const throwing = { ...ioredis(io), runByHash: () => Promise.reject("no error at all") }
-    const store = redisStore(throwing)
+    const store = unguarded(redisStore(throwing))
     const place = { scope: scopeOf("n", "p"), key: "k" }
     await expect(store.giveBack([{ ...place, policy: policy.all, cost: 1 }])).rejects.toMatchObject({
       code: "STORE_UNKNOWN",
@@ -138,7 +139,7 @@ describe("what the server says", () => {
   test("a call refused by a script that will not end is tried until it passes", async () => {
     await command(server.port, "CONFIG", "SET", "busy-reply-threshold", 50)
     const endless = command(server.port, "EVAL", "while true do end", 0).catch(() => {})
-    const store = redisStore(ioredis(io), { retryFor: "10s" })
+    const store = unguarded(redisStore(ioredis(io), { retryFor: "10s" }))
     const limiter = createLimiter({ name: "busy", policy: fixedWindow({ limit: 5, window: "1m" }), store })
     setTimeout(() => command(server.port, "SCRIPT", "KILL"), 300)
     expect((await limiter.tryAcquire("k")).remaining).toBe(4)

@@ -1,8 +1,11 @@
-import { Cluster, Redis } from "ioredis"
-import { createCluster, createSentinel } from "redis"
+import { Decoder, GlideClient } from "@valkey/valkey-glide"
+import { Redis } from "ioredis"
+import * as redis6 from "redis"
+import * as redis5 from "redis5"
 import { createLimiter, fixedWindow, type Store, slidingLog, tokenBucket } from "sluice"
-import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { clientKinds } from "../support/clients.js"
 import {
   type RedisCluster,
   type RedisSentinel,
@@ -39,17 +42,11 @@ describe("a Cluster of three masters", () => {
   })
   afterAll(() => cluster.stop())
 
-  test("holds several policies per key through ioredis", async () => {
-    const client = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
-    await holdsLimits(redisStore(ioredis(client)))
-    client.disconnect()
-  })
-
-  test("holds several policies per key through node-redis", async () => {
-    const client = createCluster({ rootNodes: cluster.nodes.map(({ url }) => ({ url })) })
-    await client.connect()
-    await holdsLimits(redisStore(nodeRedis(client)))
-    client.destroy()
+  test.each(clientKinds)("holds several policies per key through $name", async (kind) => {
+    const { client, close } = await kind.cluster(cluster.nodes[0]?.port as number)
+    expect(client.clustered).toBe(true)
+    await holdsLimits(redisStore(client))
+    await close()
   })
 })
 
@@ -64,23 +61,31 @@ describe("a master with a replica and a sentinel", () => {
   })
   afterAll(() => Promise.all(servers.map((server) => server.stop())))
 
-  test("holds limits through ioredis", async () => {
-    const client = new Redis({
-      sentinels: [{ host: sentinel.host, port: sentinel.port }],
-      name: sentinel.master,
+  for (const { name, sentinel: connect } of clientKinds) {
+    if (connect === undefined) continue
+    test(`holds limits through ${name}`, async () => {
+      const { client, close } = await connect(sentinel.port, sentinel.master)
+      expect(client.clustered).toBe(false)
+      await holdsLimits(redisStore(client))
+      await close()
     })
-    await holdsLimits(redisStore(ioredis(client)))
-    client.disconnect()
+  }
+
+  test.each([
+    ["node-redis 6", () => redis6.createClientPool({ socket: { port: servers[2]?.port as number } })],
+    ["node-redis 5", () => redis5.createClientPool({ socket: { port: servers[2]?.port as number } })],
+  ])("holds limits through a pool of %s", async (_, create) => {
+    const pool = create()
+    await pool.on("error", () => {}).connect()
+    await holdsLimits(redisStore(nodeRedis(pool)))
+    pool.destroy()
   })
 
-  test("holds limits through node-redis", async () => {
-    const client = createSentinel({
-      name: sentinel.master,
-      sentinelRootNodes: [{ host: sentinel.host, port: sentinel.port }],
-    })
-    await client.connect()
-    await holdsLimits(redisStore(nodeRedis(client)))
-    client.destroy()
+  test("holds limits through valkey-glide, which finds the master among the addresses", async () => {
+    const addresses = servers.slice(1).map(({ host, port }) => ({ host, port }))
+    const client = await GlideClient.createClient({ addresses, defaultDecoder: Decoder.Bytes })
+    await holdsLimits(redisStore(glide(client)))
+    client.close()
   })
 
   test.each([0, 50, 1_100])(

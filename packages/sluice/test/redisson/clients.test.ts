@@ -1,12 +1,12 @@
 import { Cluster, Redis } from "ioredis"
-import { createClient, createCluster } from "redis"
+import { createCluster } from "redis"
 import { ioredis, nodeRedis, type RedisClient } from "sluice/redis"
 import { redissonRateLimiter } from "sluice/redisson"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import { clientKinds, strict } from "../support/clients.js"
 import { startProxy } from "../support/proxy.js"
 import { type RedisCluster, startCluster, startRedis, startReplica } from "../support/redis-server.js"
 import { java } from "../support/redisson.js"
-import { strict } from "../support/rigs.js"
 import { useRig } from "./rig.js"
 
 const rig = useRig()
@@ -31,12 +31,10 @@ async function holdsLimits(client: RedisClient, name: string) {
 }
 
 describe("a single server", () => {
-  test("holds limits through ioredis", () => holdsLimits(ioredis(rig.client), "io"))
-
-  test("holds limits through node-redis", async () => {
-    const client = await createClient({ url: rig.server.url }).connect()
-    await holdsLimits(nodeRedis(client), "node")
-    client.destroy()
+  test.each(clientKinds)("holds limits through $name", async (kind) => {
+    const { client, close } = await kind.single(rig.server.port)
+    await holdsLimits(client, kind.name)
+    await close()
   })
 
   test("is understood whatever types the client maps replies to", async () => {

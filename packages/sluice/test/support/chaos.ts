@@ -1,6 +1,7 @@
 import { appendFileSync } from "node:fs"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { setTimeout as sleep } from "node:timers/promises"
+import { GlideClient } from "@valkey/valkey-glide"
 import { Redis } from "ioredis"
 import { createClient } from "redis"
 import {
@@ -12,8 +13,8 @@ import {
   SluiceError,
   tokenBucket,
 } from "sluice"
-import { ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
-import { strict } from "./rigs.js"
+import { glide, ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
+import { strict } from "./clients.js"
 
 /**
  * Milliseconds that a call may be late, on a machine that does nothing else, by how long this process was held up at the
@@ -35,7 +36,7 @@ export interface Connection {
 }
 
 /** Clients of a single server, with the settings that docs/redis.md asks for. */
-export const clients: Record<"ioredis" | "node-redis", (port: number) => Promise<Connection>> = {
+export const clients: Record<"ioredis" | "node-redis" | "glide", (port: number) => Promise<Connection>> = {
   async ioredis(port) {
     const client = new Redis(port, "127.0.0.1", { ...strict, lazyConnect: true }).on("error", () => {})
     await client.connect()
@@ -45,6 +46,13 @@ export const clients: Record<"ioredis" | "node-redis", (port: number) => Promise
     const client = createClient({ socket: { port, host: "127.0.0.1" } }).on("error", () => {})
     await client.connect()
     return { client: nodeRedis(client), close: () => client.destroy() }
+  },
+  async glide(port) {
+    const client = await GlideClient.createClient({
+      addresses: [{ port, host: "127.0.0.1" }],
+      requestTimeout: 1_000,
+    })
+    return { client: glide(client), close: () => client.close() }
   },
 }
 

@@ -1,10 +1,10 @@
 import { Redis } from "ioredis"
-import { createClient } from "redis"
 import { memoryStore, type Store } from "sluice"
-import { ioredis, nodeRedis, type RedisClient, redisStore } from "sluice/redis"
+import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import { manualClock, type Rig } from "sluice/testing"
 import { denyCache } from "../../src/layers/deny-cache.js"
 import { leases } from "../../src/layers/lease.js"
+import type { ClientKind } from "./clients.js"
 import type { RedisServer } from "./redis-server.js"
 
 /** A place where rigs are set up one after the other, each fresh and empty. */
@@ -23,13 +23,6 @@ export function memoryWorkshop(): Workshop {
   }
 }
 
-/** Settings that keep a client from queueing and from sending again what may have run. */
-export const strict = {
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  autoResendUnfulfilledCommands: false,
-}
-
 /** How a limiter gets to the store in Redis: by every layer that is on unless told, or past them, or through leases. */
 export type Way = "cached" | "exact" | "leased"
 
@@ -45,17 +38,15 @@ export async function ioredisWorkshop(server: RedisServer, way: Way = "cached"):
   )
 }
 
-export async function nodeRedisWorkshop(server: RedisServer): Promise<Workshop> {
-  const clients = await Promise.all(
-    Array.from({ length: 4 }, () =>
-      createClient({ url: server.url })
-        .on("error", () => {})
-        .connect(),
-    ),
+export async function clientWorkshop(server: RedisServer, kind: ClientKind): Promise<Workshop> {
+  const connected = await Promise.all(Array.from({ length: 4 }, () => kind.single(server.port)))
+  return redisWorkshop(
+    server,
+    connected.map(({ client }) => client),
+    async () => {
+      for (const { close } of connected) await close()
+    },
   )
-  return redisWorkshop(server, clients.map(nodeRedis), async () => {
-    for (const client of clients) client.destroy()
-  })
 }
 
 async function redisWorkshop(

@@ -31,6 +31,7 @@ async function wait({ on, waiters, keys, signals }: Crowd) {
     policy,
     store,
     maxWait: "3650d",
+    outage: { deadline: "1m" },
     maxWaiters: waiters,
   })
   const own = Array.from({ length: signals }, () => new AbortController())

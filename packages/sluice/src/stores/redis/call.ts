@@ -27,8 +27,14 @@ export function placeOf({ parts, note }: ScriptAsk): Place {
   return (parts[0] ?? note?.place) as Place
 }
 
-/** What needs the script that has everything. */
-const further: ReadonlySet<ScriptAsk["mode"]> = new Set(["book", "leave", "charge", "reserve", "settle"])
+/** What needs the script that has everything, and takes it several times as long as a spend. */
+export const further: ReadonlySet<ScriptAsk["mode"]> = new Set([
+  "book",
+  "leave",
+  "charge",
+  "reserve",
+  "settle",
+])
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
 export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly ScriptAsk[]): Call {

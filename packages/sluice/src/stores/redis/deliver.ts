@@ -2,7 +2,7 @@ import type { Answer } from "../../store.js"
 import { type Call, decodeAnswers, type ScriptAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
 import type { Group } from "./group.js"
-import { outcomeOf } from "./outcome.js"
+import { codeOf, outcomeOf } from "./outcome.js"
 import { errorOf, runScript, sleep, storeError } from "./run-script.js"
 
 /** Where calls go, how they are written, and for how many milliseconds one that did not run is tried again. */
@@ -56,5 +56,5 @@ function patienceLeft({ patience }: Route, { sentAt }: Group): number {
 }
 
 function isOfManyKeys(answer: Answer | Error): boolean {
-  return answer instanceof Error && answer.message.startsWith("TRYAGAIN")
+  return answer instanceof Error && codeOf(answer.message) === "TRYAGAIN"
 }

@@ -1,6 +1,6 @@
 import { SluiceError } from "../../errors.js"
 import type { Answer } from "../../store.js"
-import { placeOf, type ScriptAsk } from "./call.js"
+import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
 
@@ -13,6 +13,8 @@ const CALLS = 4
 const FEW = 4
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
+/** As how many an ask counts that looks further than this moment. */
+const FURTHER = 4
 /** How many keys share a call at the most, unless a single ask has more. */
 const MOST_KEYS = 256
 /** How many asks wait for a call at the most. */
@@ -92,13 +94,15 @@ export function gather(
 
 /** Where a call ends that begins at `from` and would take `share` asks. */
 function endOfCall(queue: readonly Group[], from: number, share: number): number {
-  const most = Math.min(from + Math.min(share, MOST_ASKS), queue.length)
+  const most = Math.min(from + share, queue.length)
   let end = from
   let keys = 0
+  let asks = 0
   while (end < most) {
-    const { parts, note } = queue[end] as Group
+    const { parts, note, mode } = queue[end] as Group
     keys += parts.length + (note === undefined ? 0 : 1)
-    if (keys > MOST_KEYS && end > from) break
+    asks += further.has(mode) ? FURTHER : 1
+    if ((keys > MOST_KEYS || asks > MOST_ASKS) && end > from) break
     end += 1
   }
   return end

@@ -28,11 +28,28 @@ const replies: Readonly<Record<string, Outcome>> = {
   WRONGTYPE: "refused",
 }
 
+/** What valkey-glide calls error replies that it knows; to the codes of others it adds a colon. */
+const glideNames: Readonly<Record<string, string>> = {
+  Ask: "ASK",
+  BusyLoadingError: "LOADING",
+  ClusterDown: "CLUSTERDOWN",
+  CrossSlot: "CROSSSLOT",
+  MasterDown: "MASTERDOWN",
+  Moved: "MOVED",
+  NoScriptError: "NOSCRIPT",
+  PermissionDenied: "NOPERM",
+  ReadOnly: "READONLY",
+  TryAgain: "TRYAGAIN",
+}
+
 /** What clients say of a call that they never sent. */
 const unsent: readonly [text: string, outcome: Outcome][] = [
   ["Stream isn't writeable and enableOfflineQueue options is false", "again"],
+  ["Cluster isn't ready and enableOfflineQueue options is false", "again"],
   ["The client is offline", "again"],
   ["The client is closed", "refused"],
+  ["Reached maximum inflight requests", "again"],
+  ["Unable to execute requests; the client is closed", "refused"],
 ]
 
 /** Tells what became of a call from the error it ended with. */
@@ -40,8 +57,16 @@ export function outcomeOf(error: unknown): Outcome {
   if (!(error instanceof Error)) return "unknown"
   if ("code" in error && error.code === "ECONNREFUSED") return "again"
   const message = String(error.message)
-  const code = message.split(" ", 1)[0] as string
+  const code = codeOf(message)
   if (Object.hasOwn(replies, code)) return replies[code] as Outcome
   for (const [text, outcome] of unsent) if (message.startsWith(text)) return outcome
   return "unknown"
+}
+
+/** The code of an error reply, from the message that a client made of it. */
+export function codeOf(message: string): string {
+  const signalled = /^An error was signalled by the server: - (\w+):/.exec(message)?.[1]
+  if (signalled !== undefined)
+    return Object.hasOwn(glideNames, signalled) ? (glideNames[signalled] as string) : ""
+  return (message.split(" ", 1)[0] as string).replace(/:$/, "")
 }

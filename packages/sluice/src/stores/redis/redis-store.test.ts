@@ -22,6 +22,16 @@ describe("an error", () => {
     ["NOPERM this user has no permissions to run the 'evalsha' command", "refused"],
     ["WRONGTYPE Operation against a key holding the wrong kind of value", "refused"],
     ["The client is closed", "refused"],
+    [
+      "An error was signalled by the server: - NoScriptError: No matching script. Please use EVAL.",
+      "unloaded",
+    ],
+    ["An error was signalled by the server: - TryAgain: Multiple keys request during rehashing", "again"],
+    ["An error was signalled by the server: - constructor: x", "unknown"],
+    ["OOM: command not allowed when used memory > 'maxmemory'. script: 5f", "refused"],
+    ["Reached maximum inflight requests- ClientError", "again"],
+    ["Unable to execute requests; the client is closed. Please create a new client.", "refused"],
+    ["timed out", "unknown"],
     ["Socket closed unexpectedly", "unknown"],
     ["Connection is closed.", "unknown"],
     ["Command timed out", "unknown"],
@@ -97,7 +107,7 @@ describe("redisStore", () => {
 
   test("refuses a client without its adapter", () => {
     expect(() => redisStore({ get() {} } as never)).toThrow(
-      "redisStore takes ioredis(client) or nodeRedis(client)",
+      "redisStore takes ioredis(client), nodeRedis(client) or glide(client)",
     )
     expect(() => redisStore(new Redis({ lazyConnect: true }) as never)).toThrow(
       "redisStore takes ioredis(client)",

@@ -39,7 +39,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
-      `redisStore takes ioredis(client) or nodeRedis(client), got ${shown(client)}`,
+      `redisStore takes ioredis(client), nodeRedis(client) or glide(client), got ${shown(client)}`,
     )
   }
   if (typeof prefix !== "string" || !/^[^{}]+$/.test(prefix)) {

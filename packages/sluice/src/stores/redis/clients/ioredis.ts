@@ -1,13 +1,13 @@
 import type { RedisClient } from "../client.js"
 
-/** The part of an ioredis `Redis` or `Cluster` that is used. */
+/** The part of an ioredis or iovalkey `Redis` or `Cluster` that is used. */
 export interface IoredisLike {
   readonly isCluster?: boolean
   evalsha(sha: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
   eval(source: string, numberOfKeys: number, ...keysAndArgs: string[]): Promise<unknown>
 }
 
-/** Lets a store use an ioredis client, single or Cluster. */
+/** Lets a store use a client of ioredis or iovalkey, single, Cluster or Sentinel. */
 export function ioredis(client: IoredisLike): RedisClient {
   return {
     clustered: client.isCluster === true,
