@@ -1,5 +1,5 @@
 import type { Policy } from "sluice"
-import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket.js"
+import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket-state.js"
 import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
 import type { AnyAlgorithm } from "../../src/algorithms/index.js"
 import type { LogState, LogTerms, LogView } from "../../src/algorithms/log/log.js"

@@ -1,4 +1,4 @@
--- Turns and debt of a bucket; bucket.ts is the twin of this too.
+-- Turns and debt of a bucket; bucket-turns.ts is its twin, and bucket.ts for the turn itself.
 
 -- Puts in place what a clock that went back has left.
 local function mended(terms, key)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { leakyBucket, type Policy, slidingLog, tokenBucket } from "../../policy.js"
-import { bucket, FULL, PART, PARTS } from "./bucket.js"
+import { bucket } from "./bucket.js"
+import { FULL, PART, PARTS } from "./bucket-state.js"
 
 const now = 1_780_000_000_000_000
 const seconds = 1_000_000

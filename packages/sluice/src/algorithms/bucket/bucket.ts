@@ -1,36 +1,20 @@
 import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
+import {
+  ANCHOR,
+  type BucketView,
+  FULL,
+  keep,
+  LAPSES_AT,
+  LAST,
+  LOW,
+  PART,
+  PARTS,
+  REACH,
+} from "./bucket-state.js"
 import { type BucketTerms, bucketTerms } from "./bucket-terms.js"
 import { rescaled, unitsIn, untilStep } from "./bucket-time.js"
-
-/** Nothing is spent any more at `FULL` microseconds and `PART` / `PARTS` of one. */
-export const FULL = 0
-export const PART = 1
-export const PARTS = 2
-/** Milliseconds: as in the terms it was written under, and more by what was booked ahead or is owed. */
-export const REACH = 3
-/** Where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
-export const ANCHOR = 4
-export const LAPSES_AT = 5
-/** When the last turn is, if it was to come when it was booked; else 0. */
-export const LAST = 6
-/** How much will be spent when a turn comes, at the least: more than that given back before would run over. */
-export const LOW = 7
-
-export interface BucketView {
-  now: number
-  /** `now`, or the step at or before it. */
-  at: number
-  /** How far ahead of `at` the bucket is full again, and its part. */
-  ahead: number
-  part: number
-  reach: number
-  anchor: number
-  lapsesAt: number
-  last: number
-  low: number
-  jumped: boolean
-}
+import { charge, line, restore } from "./bucket-turns.js"
 
 /** The one view, so that an ask makes no garbage of it. */
 const seen: BucketView = {
@@ -184,56 +168,11 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 
   lineWidth: 6,
 
-  line: ({ at, ahead, part, anchor, lapsesAt, last, low }) => [
-    at + ahead,
-    part,
-    last,
-    low,
-    Number.isNaN(anchor) ? -1 : anchor,
-    lapsesAt,
-  ],
+  line,
 
-  restore(terms, view, line, cells, cell) {
-    const [full, part, last, low, anchor, lapsesAt] = line as [number, number, number, number, number, number]
-    if (Math.max(full + 1, lapsesAt) <= view.now) return 0
-    view.ahead = full - view.at
-    view.part = part
-    view.last = last
-    view.low = low
-    view.anchor = anchor < 0 ? Number.NaN : anchor
-    view.lapsesAt = lapsesAt
-    return keep(terms, view, view.reach, cells, cell)
-  },
+  restore,
 
-  charge(terms, view, maxWait, cells, cell) {
-    const { parts } = terms
-    const carry = 2 * terms.spanPart >= parts ? 1 : 0
-    let most = 2 * terms.span + carry + maxWait
-    let mostPart = 2 * terms.spanPart - carry * parts
-    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
-      most = view.ahead
-      mostPart = view.part
-    }
-    view.ahead += terms.cost
-    view.part += terms.costPart
-    if (view.part >= parts) {
-      view.part -= parts
-      view.ahead += 1
-    }
-    if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
-      view.ahead = most
-      view.part = mostPart
-    }
-    const debt = view.ahead + (view.part > 0 ? 1 : 0)
-    const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + debt))
-    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    if (terms.step > 0) {
-      // debt may last until a step that comes later than any spending leads
-      const paid = Math.ceil(debt / terms.step) * terms.step
-      view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
-    }
-    return keep(terms, view, reach, cells, cell)
-  },
+  charge,
 
   // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
   counts(terms, view, debitedAt) {
@@ -333,25 +272,4 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
 function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
   if (step === 0) return Math.max(now - moment, 0)
   return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
-}
-
-function keep(
-  terms: BucketTerms,
-  view: BucketView,
-  reach: number,
-  cells: Float64Array,
-  cell: number,
-): number {
-  const full = view.at + view.ahead
-  const until = Number.isNaN(view.anchor) ? 0 : view.lapsesAt
-  cells[cell + FULL] = full
-  cells[cell + PART] = view.part
-  cells[cell + PARTS] = terms.parts
-  cells[cell + REACH] = reach
-  cells[cell + ANCHOR] = view.anchor
-  cells[cell + LAPSES_AT] = until
-  const waited = view.last >= view.now
-  cells[cell + LAST] = waited ? view.last : 0
-  cells[cell + LOW] = waited ? view.low : 0
-  return Math.max(full + 1, until)
 }

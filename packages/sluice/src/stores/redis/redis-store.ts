@@ -81,7 +81,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     ask(ask) {
       const { parts, count, mode, maxWait = 0, note } = ask
       if (parts.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
-      if (client.clustered === true && parts.length > 1) {
+      if (client.clustered === true && parts.length > 1 && (mode === "spend" || mode === "peek")) {
         const shares = sharesOf(parts)
         if (shares.length > 1) return askAcrossSlots(shares, ask, send, giveBack)
       }
