@@ -62,11 +62,13 @@ function cacheOver(store: Store): Store {
       ) {
         denials.delete(first)
       } else {
-        const until = askedAt + Math.min(waitOf(parts, answer), LONGEST)
+        const toldAt = microseconds(clock)
+        // what was asked by a clock that has been set back since would be remembered for as long as that
+        const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
         denials.set(first, {
           parts,
           answer,
-          toldAt: microseconds(clock),
+          toldAt,
           until,
           probe: undefined,
           probedAt: 0,
