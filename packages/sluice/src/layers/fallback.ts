@@ -16,6 +16,8 @@ export interface Fallback {
   answer(ask: Ask, retryIn: number): Answer | undefined
   /** What was spent here of these parts and still counts; told once. */
   owed(parts: readonly Part[]): Part[]
+  /** Counts here again what the store could not be told. */
+  owe(part: Part): void
   /** Gives a turn back if it was one of here. */
   leave(turn: Turn): boolean
   /** Settles a reservation if it was made here. */
@@ -31,6 +33,7 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
       return policy === "open" ? allowed(ask) : denied(ask, retryIn)
     },
     owed: () => [],
+    owe: () => {},
     leave: ({ marks }) => marks === nowhere,
     settle: () => false,
     forget: () => {},
@@ -107,6 +110,11 @@ function local(share: number): Fallback {
       })
       store.forget(parts)
       return spent.filter(({ cost }) => cost > 0)
+    },
+
+    owe(part) {
+      store.ask({ parts: [shared(part)], count: 1, mode: "charge", maxWait: 0 })
+      used.add(nameOf(part))
     },
 
     leave(turn) {

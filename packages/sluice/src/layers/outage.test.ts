@@ -172,6 +172,23 @@ describe("a store that does not answer", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 3 })
   })
 
+  test("is told again if it could not be told, and then no more", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
+    set("refuses")
+    await limiter.tryAcquire("k")
+    await limiter.tryAcquire("k")
+    set("answers")
+    await limiter.tryAcquire("other")
+    // it answers for one key, and is gone when it is told of the other
+    set("refuses")
+    await limiter.tryAcquire("k")
+    set("answers")
+    await limiter.tryAcquire("other")
+    await limiter.tryAcquire("k")
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
+  })
+
   test("rejects gifts and resets, rather than to say that they were made", async () => {
     const { limiter, set } = setUp({ then: "open" })
     set("hangs")

@@ -137,7 +137,14 @@ export function outage(
   const settleUp = (breaker: Breaker, ask: Ask) => {
     if (!breaker.isSound) return
     for (const owed of fallback.owed(ask.parts)) {
-      background.run(() => store.ask({ parts: [owed], count: 1, mode: "charge", maxWait: 0 }))
+      background.run(async () => {
+        try {
+          await store.ask({ parts: [owed], count: 1, mode: "charge", maxWait: 0 })
+        } catch (error) {
+          // what may have been charged is not charged twice
+          if (error instanceof SluiceError && error.code === "STORE_REFUSED") fallback.owe(owed)
+        }
+      })
     }
   }
 
