@@ -110,6 +110,31 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "c WAIT_TOO_LONG", "b@100"])
   })
 
+  test("if one is refused, or fails, of somebody who has given up, are for the others as before", async () => {
+    for (const end of ["refuse", "fail"] as const) {
+      const { had, wait, errand, pass } = setUp({ maxWait: 100 })
+      wait("a")
+      errand(0).answer()
+      await pass(0)
+      const gaveUp = new AbortController()
+      wait("b", gaveUp.signal)
+      wait("c")
+      // c is decided first and has the one turn there is within 100 ms
+      errand(2).decide()
+      errand(1).decide()
+      gaveUp.abort("no")
+      await pass(0)
+      if (end === "refuse") errand(1).answer()
+      else errand(1).fail()
+      await pass(0)
+      expect(had).toEqual(["a@0", "b no"])
+      errand(2).answer()
+      await pass(0)
+      await pass(100)
+      expect(had).toEqual(["a@0", "b no", "c@100"])
+    }
+  })
+
   test("that cannot be given back are lost, and nobody hears of it", async () => {
     const { had, wait, errand, limiter, pass } = setUp()
     wait("a")

@@ -83,7 +83,8 @@ export class Line {
   /** Takes out who asked, or if that one has gone with the turn of another, the last in line. */
   removeFor(waiter: Waiter): Waiter | undefined {
     if (this.#waiters.delete(waiter)) return waiter
-    if (this.#turns.length >= this.#waiters.size) return undefined
+    // those who are left have turns, or answers to come
+    if (this.#turns.length + this.pending >= this.#waiters.size) return undefined
     const last = [...this.#waiters].at(-1)
     if (last !== undefined) this.#waiters.delete(last)
     return last
