@@ -1,5 +1,6 @@
 import type { Timers } from "../clock.js"
 import { SluiceError } from "../errors.js"
+import { AbortListeners } from "../waiting/abort-listeners.js"
 
 interface Sleeper {
   wake(): void
@@ -11,10 +12,7 @@ export class Sleepers {
   readonly #timers: Timers
   readonly #most: number
   readonly #sleeping = new Set<Sleeper>()
-  readonly #bySignal = new Map<
-    AbortSignal,
-    { readonly sleepers: Set<Sleeper>; readonly listener: () => void }
-  >()
+  readonly #aborts = new AbortListeners()
 
   constructor(timers: Timers, most: number) {
     this.#timers = timers
@@ -30,10 +28,11 @@ export class Sleepers {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) throw signal.reason
       if (this.isFull) throw new SluiceError("QUEUE_FULL", `${this.#most} are held back already: maxWaiters`)
+      let stopListening = () => {}
       const end = () => {
         cancel()
         this.#sleeping.delete(sleeper)
-        if (signal !== undefined) this.#stopListening(signal, sleeper)
+        stopListening()
       }
       const sleeper: Sleeper = {
         wake() {
@@ -47,34 +46,12 @@ export class Sleepers {
       }
       const cancel = this.#timers.after(ms, sleeper.wake)
       this.#sleeping.add(sleeper)
-      if (signal !== undefined) this.#listen(signal, sleeper)
+      if (signal !== undefined) stopListening = this.#aborts.add(signal, () => sleeper.reject(signal.reason))
     })
   }
 
   /** Ends every sleep with a reason. */
   rouse(reason: unknown): void {
     for (const sleeper of [...this.#sleeping]) sleeper.reject(reason)
-  }
-
-  #listen(signal: AbortSignal, sleeper: Sleeper): void {
-    let known = this.#bySignal.get(signal)
-    if (known === undefined) {
-      const sleepers = new Set<Sleeper>()
-      const listener = () => {
-        for (const each of [...sleepers]) each.reject(signal.reason)
-      }
-      known = { sleepers, listener }
-      this.#bySignal.set(signal, known)
-      signal.addEventListener("abort", listener, { once: true })
-    }
-    known.sleepers.add(sleeper)
-  }
-
-  #stopListening(signal: AbortSignal, sleeper: Sleeper): void {
-    const known = this.#bySignal.get(signal)
-    known?.sleepers.delete(sleeper)
-    if (known === undefined || known.sleepers.size > 0) return
-    this.#bySignal.delete(signal)
-    signal.removeEventListener("abort", known.listener)
   }
 }

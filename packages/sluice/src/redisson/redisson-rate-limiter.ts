@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto"
 import { type Duration, milliseconds } from "../duration.js"
 import { checkFields, SluiceError, shown } from "../errors.js"
 import type { RedisClient } from "../stores/redis/client.js"
+import { checkSignal } from "../waiting/terms.js"
 import { encodePermitAsks, integer, notInitialized, type PermitAsk, readGrants, send } from "./calls.js"
 import { denied, type PermitDecision, passed } from "./decision.js"
 import { processId, redissonKeys } from "./keys.js"
@@ -198,13 +199,4 @@ function permitAsk(permits: number): PermitAsk {
     )
   }
   return { permits, random: randomBytes(16).toString("hex") }
-}
-
-/** Refuses what is no signal, and throws the reason of one that is aborted. */
-function checkSignal(signal: AbortSignal | undefined): void {
-  if (signal === undefined) return
-  if (typeof signal?.addEventListener !== "function") {
-    throw new SluiceError("INVALID_OPTION", `signal must be an AbortSignal, got ${shown(signal)}`)
-  }
-  signal.throwIfAborted()
 }

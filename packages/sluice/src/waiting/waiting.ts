@@ -2,6 +2,7 @@ import { Background } from "../background.js"
 import { type Clock, timersOf } from "../clock.js"
 import type { Policy } from "../policy.js"
 import { type Answer, isPromise, type Part, type Store } from "../store.js"
+import { AbortListeners } from "./abort-listeners.js"
 import { Agenda } from "./agenda.js"
 import { type Due, Line, type Waiter } from "./line.js"
 import type { Signal } from "./terms.js"
@@ -27,7 +28,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   const timers = timersOf(clock)
   const lines = new Map<string, Line>()
   const agenda = new Agenda<Line>()
-  const aborts = new Map<Signal, { readonly waiters: Set<() => void>; readonly listener: () => void }>()
+  const aborts = new AbortListeners()
   const background = new Background()
   let size = 0
   let turns = 0
@@ -74,28 +75,6 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
     const { turn, marks, parts } = answer as Booked
     // one that cannot be given back passes unused
     background.run(() => store.leave({ parts, at: turn, marks }))
-  }
-
-  /** Calls back if the signal is aborted; the way to stop listening. */
-  const onAbort = (signal: Signal, run: () => void): (() => void) => {
-    let known = aborts.get(signal)
-    if (known === undefined) {
-      const waiters = new Set<() => void>()
-      const listener = () => {
-        for (const each of [...waiters]) each()
-      }
-      known = { waiters, listener }
-      aborts.set(signal, known)
-      signal.addEventListener("abort", listener)
-    }
-    const { waiters, listener } = known
-    waiters.add(run)
-    return () => {
-      waiters.delete(run)
-      if (waiters.size > 0) return
-      aborts.delete(signal)
-      signal.removeEventListener("abort", listener)
-    }
   }
 
   const receive = (line: Line, waiter: Waiter, answer: Answer, parts: readonly Part[]) => {
@@ -151,7 +130,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
           },
         }
         if (signal !== undefined) {
-          stopListening = onAbort(signal, () => {
+          stopListening = aborts.add(signal, () => {
             if (line.remove(waiter)) waiter.reject(signal.reason)
             tidy(line)
             setTimer()
