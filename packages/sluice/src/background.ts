@@ -1,18 +1,21 @@
-import { isPromise } from "./store.js"
+import { isPromise } from "./later.js"
 
 /** Milliseconds that somebody who closes waits for what is under way. */
 const LONGEST_CLOSE = 2_000
 
 /** Work that no caller waits for: what fails in it has no consequence but that it was not done. */
 export class Background {
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #underWay = new Set<PromiseLike<unknown>>()
 
   run(work: () => unknown): void {
     try {
       const result = work()
       if (!isPromise(result)) return
-      const done = result.catch(() => {}).finally(() => this.#underWay.delete(done))
-      this.#underWay.add(done)
+      const over = () => {
+        this.#underWay.delete(result)
+      }
+      this.#underWay.add(result)
+      result.then(over, over)
     } catch {}
   }
 
@@ -23,7 +26,7 @@ export class Background {
       patience = setTimeout(resolve, LONGEST_CLOSE)
     })
     const all = async () => {
-      while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+      while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
     }
     await Promise.race([all(), enough])
     clearTimeout(patience)

@@ -1,9 +1,10 @@
 import { claim } from "./claims.js"
 import { checkClock } from "./clock.js"
 import { claimOn } from "./combine.js"
-import { decide } from "./decision.js"
+import { type Decision, decide } from "./decision.js"
 import { milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
+import { isPromise } from "./later.js"
 import { leaseTerms } from "./layers/lease-terms.js"
 import { outageTerms } from "./layers/outage-terms.js"
 import type {
@@ -24,7 +25,6 @@ import {
   settlementOf,
 } from "./reservation.js"
 import { type Scope, scopeOf } from "./state-key.js"
-import { isPromise } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 import { checkSignal, refusal, waitTerms } from "./waiting/terms.js"
 import { waiting } from "./waiting/waiting.js"
@@ -90,9 +90,10 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     try {
       const charged = chargesOf(key, options)
       const answer = store.ask({ parts: charged, count: 1, mode })
-      return isPromise(answer)
-        ? answer.then((told) => decide(charged, told))
-        : Promise.resolve(decide(charged, answer))
+      if (!isPromise(answer)) return Promise.resolve(decide(charged, answer))
+      return new Promise<Decision<NameOf<O>>>((resolve, reject) => {
+        answer.then((told) => resolve(decide(charged, told))).then(undefined, reject)
+      })
     } catch (error) {
       return Promise.reject(error)
     }

@@ -103,24 +103,19 @@ export interface Store {
   readonly clock?: Clock
   /** What spares its round trips; left out by a store that takes none. */
   readonly layers?: Layers
-  ask(ask: Ask): Answer | Promise<Answer>
+  ask(ask: Ask): Answer | PromiseLike<Answer>
   /**
    * Gives the cost of each part back, as far as it is spent: a gift. With `at`, the moment of the debit that it was,
    * only what of that debit is certain to count still.
    */
-  giveBack(parts: readonly Part[], at?: number): void | Promise<void>
+  giveBack(parts: readonly Part[], at?: number): void | PromiseLike<void>
   /**
    * Gives a turn back. If it has not come yet, the line is as if it had never been booked, or the turn goes to whoever
    * books like it next; nobody's turn moves. If it has, as much as `giveBack` would.
    */
-  leave(turn: Turn): void | Promise<void>
+  leave(turn: Turn): void | PromiseLike<void>
   /** Settles a reservation: gives back as of its debit, charges the rest. False if it was settled, or is forgotten. */
-  settle(settlement: Settlement): boolean | Promise<boolean>
+  settle(settlement: Settlement): boolean | PromiseLike<boolean>
   /** Forgets what is there, under every algorithm. */
-  forget(places: readonly Place[]): void | Promise<void>
-}
-
-/** Whether a store answers with a promise. */
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Promise<T>)?.then === "function"
+  forget(places: readonly Place[]): void | PromiseLike<void>
 }

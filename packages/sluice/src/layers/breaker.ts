@@ -62,7 +62,7 @@ export class Breaker {
   succeeded(): void {
     this.#inARow = 0
     if (!this.isOpen) {
-      this.#count()
+      this.#answers += 1
       return
     }
     // also an answer that was given up already: the store is there
@@ -78,19 +78,15 @@ export class Breaker {
       if (this.#probing) this.#wait(error, Math.min(this.#pause * 2, LONGEST_PAUSE))
       return
     }
-    this.#count()
+    const now = this.#now()
+    if (now - this.#since > STRETCH || now < this.#since) this.#reset()
+    this.#answers += 1
     this.#failures += 1
     this.#inARow += 1
     const often = this.#failures >= FAILURES && this.#failures >= this.#answers * SHARE
     if (!often && this.#inARow < IN_A_ROW) return
     this.#wait(error, FIRST_PAUSE)
     this.#onChange(false, error)
-  }
-
-  #count(): void {
-    const now = this.#now()
-    if (now - this.#since > STRETCH || now < this.#since) this.#reset()
-    this.#answers += 1
   }
 
   #reset(): void {

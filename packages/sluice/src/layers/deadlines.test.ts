@@ -1,9 +1,13 @@
 import { stat } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { expect, test } from "vitest"
-import { Deadlines } from "./deadlines.js"
+import { Deadlines, type Due } from "./deadlines.js"
 
 const now = () => performance.now()
+
+function due(expire: () => void): Due {
+  return { dueAt: 0, before: undefined, after: undefined, expire }
+}
 
 /** Keeps this process busy. */
 function block(ms: number) {
@@ -14,10 +18,11 @@ function block(ms: number) {
 test("an answer that came while this process was busy is in time", async () => {
   const deadlines = new Deadlines(30, now)
   const expired: string[] = []
-  deadlines.set(() => expired.push("never answered"))
-  const cancel = deadlines.set(() => expired.push("answered"))
+  deadlines.add(due(() => expired.push("never answered")))
+  const answered = due(() => expired.push("answered"))
+  deadlines.add(answered)
   // the file system is asked outside of this thread, and its answers arrive as those of a socket do
-  stat(".", cancel)
+  stat(".", () => deadlines.remove(answered))
   block(100)
   await sleep(30)
   expect(expired).toEqual(["never answered"])
@@ -27,7 +32,20 @@ test("what is set while others are about to expire has its own time", async () =
   const deadlines = new Deadlines(30, now)
   const startedAt = now()
   const second = await new Promise<number>((resolve) => {
-    deadlines.set(() => deadlines.set(() => resolve(now() - startedAt)))
+    deadlines.add(due(() => deadlines.add(due(() => resolve(now() - startedAt)))))
   })
   expect(second).toBeGreaterThanOrEqual(60)
+})
+
+test("what is removed never expires, whoever stood beside it", async () => {
+  const deadlines = new Deadlines(20, now)
+  const expired: number[] = []
+  const all = Array.from({ length: 6 }, (_, i) => due(() => expired.push(i)))
+  for (const each of all) deadlines.add(each)
+  for (const i of [0, 3, 5]) deadlines.remove(all[i] as Due)
+  // twice, and what was never added
+  deadlines.remove(all[3] as Due)
+  deadlines.remove(due(() => {}))
+  await new Promise<void>((resolve) => deadlines.add(due(resolve)))
+  expect(expired).toEqual([1, 2, 4])
 })

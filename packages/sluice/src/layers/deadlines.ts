@@ -1,7 +1,11 @@
 /** Something that must be over in time. */
-interface Entry {
-  readonly dueAt: number
-  readonly expire: () => void
+export interface Due {
+  dueAt: number
+  /** Its neighbours among those that are not over; let go of when it is, or the dead would keep the living. */
+  before: Due | undefined
+  after: Due | undefined
+  /** What happens when it is not over in time. */
+  expire(): void
 }
 
 /** Deadlines that are all equally long, by one timer. */
@@ -9,7 +13,8 @@ export class Deadlines {
   readonly #ms: number
   readonly #now: () => number
   /** In the order in which they are due. */
-  readonly #entries = new Set<Entry>()
+  #first: Due | undefined
+  #last: Due | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number, now: () => number) {
@@ -17,12 +22,25 @@ export class Deadlines {
     this.#now = now
   }
 
-  /** Calls `expire` when the time is over, unless what it returns is called before. */
-  set(expire: () => void): () => void {
-    const entry = { dueAt: this.#now() + this.#ms, expire }
-    this.#entries.add(entry)
+  /** Has `due` expire when the time is over, unless it is removed before. */
+  add(due: Due): void {
+    due.dueAt = this.#now() + this.#ms
+    due.before = this.#last
+    if (this.#last === undefined) this.#first = due
+    else this.#last.after = due
+    this.#last = due
     this.#timer ??= this.#wakeIn(this.#ms)
-    return () => this.#entries.delete(entry)
+  }
+
+  remove(due: Due): void {
+    const { before, after } = due
+    if (before !== undefined) before.after = after
+    else if (this.#first === due) this.#first = after
+    else return
+    if (after !== undefined) after.before = before
+    else this.#last = before
+    due.before = undefined
+    due.after = undefined
   }
 
   #wakeIn(ms: number): NodeJS.Timeout {
@@ -33,13 +51,13 @@ export class Deadlines {
   #sweep(): void {
     this.#timer = undefined
     const now = this.#now()
-    for (const entry of this.#entries) {
-      if (entry.dueAt > now) {
-        this.#timer = this.#wakeIn(entry.dueAt - now)
+    for (let due = this.#first; due !== undefined; due = this.#first) {
+      if (due.dueAt > now) {
+        this.#timer = this.#wakeIn(due.dueAt - now)
         return
       }
-      this.#entries.delete(entry)
-      entry.expire()
+      this.remove(due)
+      due.expire()
     }
   }
 }

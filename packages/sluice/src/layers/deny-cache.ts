@@ -1,9 +1,10 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
+import { isPromise } from "../later.js"
 import { samePolicy } from "../policy.js"
 import type { Place } from "../state-key.js"
-import { type Answer, type Ask, isPromise, type Part, type Store } from "../store.js"
+import type { Answer, Ask, Part, Store } from "../store.js"
 import { PlaceMap } from "./place-map.js"
 
 /** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
@@ -22,7 +23,7 @@ interface Denial {
   /** Counted from when it was asked: when it was decided is not known any better. */
   readonly until: number
   /** An ask that looks whether it still holds, once it may not. */
-  probe: Promise<Answer> | undefined
+  probe: PromiseLike<Answer> | undefined
   probedAt: number
 }
 
@@ -49,7 +50,7 @@ function cacheOver(store: Store): Store {
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
 
-  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | Promise<Answer> => {
+  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
     const { parts, count } = ask
     const first = parts[0] as Part
     const giftsThen = gifts
@@ -87,7 +88,7 @@ function cacheOver(store: Store): Store {
     return known.probe
   }
 
-  const ask = (asked: Ask, hasWaited: boolean): Answer | Promise<Answer> => {
+  const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {
     const { parts, mode } = asked
     if (mode === "charge") return withGift(parts, () => store.ask(asked))
     if (mode !== "spend" || parts.length === 0) return store.ask(asked)
@@ -104,14 +105,15 @@ function cacheOver(store: Store): Store {
   }
 
   /** Drops what is known of the places, now and when it is changed: until then the store denies as before. */
-  const withGift = <T>(places: readonly Place[], give: () => T | Promise<T>): T | Promise<T> => {
+  const withGift = <T>(places: readonly Place[], give: () => T | PromiseLike<T>): T | PromiseLike<T> => {
     const drop = () => {
       gifts += 1
       for (const place of places) denials.delete(place)
     }
     drop()
     const given = give()
-    return isPromise(given) ? given.finally(drop) : given
+    if (isPromise(given)) given.then(drop, drop)
+    return given
   }
 
   return {

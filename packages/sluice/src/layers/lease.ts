@@ -1,6 +1,7 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
-import { type Answer, type Ask, isPromise, type Leases, type Part, type Store } from "../store.js"
+import { isPromise } from "../later.js"
+import type { Answer, Ask, Leases, Part, Store } from "../store.js"
 import type { LeaseTerms } from "./lease-terms.js"
 import { type Block, Lease } from "./leased-key.js"
 import { PlaceMap } from "./place-map.js"
@@ -61,7 +62,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     })
   }
 
-  const askStore = (lease: Lease, ask: Ask): Answer | Promise<Answer> => {
+  const askStore = (lease: Lease, ask: Ask): Answer | PromiseLike<Answer> => {
     const learn = (answer: Answer) => {
       lease.learn(ask.parts, answer, clock())
       return answer
@@ -130,7 +131,8 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       drop()
       const done = store.forget(places)
       // what was taken meanwhile may have been forgotten too
-      return isPromise(done) ? done.finally(drop) : done
+      if (isPromise(done)) done.then(drop, drop)
+      return done
     },
 
     async close() {

@@ -1,10 +1,11 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
 import { SluiceError, shown } from "../errors.js"
+import { isPromise, Later } from "../later.js"
 import type { Place } from "../state-key.js"
-import { type Answer, type Ask, type Guarded, isPromise, type Part, type Store, type Turn } from "../store.js"
+import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
-import { Deadlines } from "./deadlines.js"
+import { Deadlines, type Due } from "./deadlines.js"
 import { type Fallback, fallbackOf } from "./fallback.js"
 import type { OutageChange, OutageTerms } from "./outage-terms.js"
 
@@ -19,7 +20,7 @@ import type { OutageChange, OutageTerms } from "./outage-terms.js"
 export function outage(
   store: Store,
   { deadline, policy, onChange }: OutageTerms,
-  shardOf: (places: readonly Place[]) => string = () => "",
+  shardOf?: (places: readonly Place[]) => string,
 ): Guarded {
   const deadlines = new Deadlines(deadline, monotonic)
   const breakers = new Map<string, Breaker>()
@@ -38,15 +39,20 @@ export function outage(
     }
   }
 
+  const newBreaker = () =>
+    new Breaker(monotonic, (reachable, error) => {
+      missing += reachable ? -1 : 1
+      if (reachable && missing === 0) tell({ reachable })
+      if (!reachable && missing === 1) tell({ reachable, error })
+    })
+  const only = shardOf === undefined ? newBreaker() : undefined
+
   const breakerOf = (places: readonly Place[]): Breaker => {
+    if (shardOf === undefined) return only as Breaker
     const shard = shardOf(places)
     let breaker = breakers.get(shard)
     if (breaker === undefined) {
-      breaker = new Breaker(monotonic, (reachable, error) => {
-        missing += reachable ? -1 : 1
-        if (reachable && missing === 0) tell({ reachable })
-        if (!reachable && missing === 1) tell({ reachable, error })
-      })
+      breaker = newBreaker()
       breakers.set(shard, breaker)
     }
     return breaker
@@ -62,51 +68,45 @@ export function outage(
     else breaker.succeeded()
   }
 
-  /** Has a call over in time; `late` gets what comes after that. */
-  const inTime = <T>(
-    breaker: Breaker,
-    call: () => T | Promise<T>,
-    late: (value: T) => void = () => {},
-  ): T | Promise<T> => {
-    let promise: T | Promise<T>
+  /** Has a call over in time; of an ask, what comes after that is taken back, and an error may have another answer. */
+  const inTime = <T>(breaker: Breaker, call: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
+    let called: T | PromiseLike<T>
     try {
-      promise = call()
+      called = call()
     } catch (error) {
       judge(breaker, error)
-      throw error
+      return instead(breaker, ask, error)
     }
-    if (!isPromise(promise)) {
+    if (!isPromise(called)) {
       breaker.succeeded()
-      return promise
+      return called
     }
-    const answer = promise
-    return new Promise<T>((resolve, reject) => {
-      let over = false
-      const cancel = deadlines.set(() => {
-        over = true
-        const error = new SluiceError(
-          "STORE_UNKNOWN",
-          `no answer from the store within ${deadline} ms; the call may have run`,
-        )
-        breaker.failed(error)
-        reject(error)
-      })
-      answer.then(
-        (value) => {
-          cancel()
-          breaker.succeeded()
-          if (over) late(value)
-          else resolve(value)
-        },
-        (error: unknown) => {
-          cancel()
-          // what was given up has failed once already
-          if (over) return
-          judge(breaker, error)
-          reject(error)
-        },
+    const awaited = new Awaited<T>(() => {
+      const error = new SluiceError(
+        "STORE_UNKNOWN",
+        `no answer from the store within ${deadline} ms; the call may have run`,
       )
+      breaker.failed(error)
+      return instead(breaker, ask, error)
     })
+    deadlines.add(awaited)
+    called.then(
+      (value) => {
+        breaker.succeeded()
+        deadlines.remove(awaited)
+        if (awaited.isOver) {
+          if (ask !== undefined) takeBack(ask, value as Answer)
+        } else awaited.resolve(value)
+      },
+      (error: unknown) => {
+        // what was given up has failed once already
+        if (awaited.isOver) return
+        deadlines.remove(awaited)
+        judge(breaker, error)
+        awaited.resolveWith(() => instead(breaker, ask, error))
+      },
+    )
+    return awaited
   }
 
   /** Gives back what was granted to somebody who has been answered without it. */
@@ -125,12 +125,12 @@ export function outage(
     })
   }
 
-  const instead = (breaker: Breaker, ask: Ask, error: unknown): Answer => {
-    if (!isOutage(error)) throw error
-    const answer = fallback.answer(ask, breaker.untilProbe)
+  /** What is answered in place of the store; the error again if there is nothing to say. */
+  const instead = <T>(breaker: Breaker, ask: Ask | undefined, error: unknown): T => {
+    const answer = ask && isOutage(error) ? fallback.answer(ask, breaker.untilProbe) : undefined
     if (answer === undefined) throw error
     degraded += 1
-    return answer
+    return answer as T
   }
 
   /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
@@ -148,7 +148,7 @@ export function outage(
     }
   }
 
-  const guard = <T>(places: readonly Place[], call: () => T | Promise<T>): T | Promise<T> => {
+  const guard = <T>(places: readonly Place[], call: () => T | PromiseLike<T>): T | PromiseLike<T> => {
     const breaker = breakerOf(places)
     if (!breaker.admits()) return nextTurn().then(() => Promise.reject(givenUp(breaker)))
     return inTime(breaker, call)
@@ -165,16 +165,7 @@ export function outage(
       const breaker = breakerOf(ask.parts)
       if (!breaker.admits()) return nextTurn().then(() => instead(breaker, ask, givenUp(breaker)))
       settleUp(breaker, ask)
-      try {
-        const answer = inTime(
-          breaker,
-          () => store.ask(ask),
-          (late) => takeBack(ask, late),
-        )
-        return isPromise(answer) ? answer.catch((error: unknown) => instead(breaker, ask, error)) : answer
-      } catch (error) {
-        return instead(breaker, ask, error)
-      }
+      return inTime(breaker, () => store.ask(ask), ask)
     },
 
     giveBack: (parts, at) => guard(parts, () => store.giveBack(parts, at)),
@@ -210,4 +201,31 @@ function nextTurn(): Promise<void> {
 
 function times(part: Part, count: number): Part {
   return { ...part, cost: part.cost * count }
+}
+
+/** The answer to a call until its deadline. */
+class Awaited<T> extends Later<T> implements Due {
+  dueAt = 0
+  before: Due | undefined
+  after: Due | undefined
+  isOver = false
+  readonly #instead: () => T
+
+  constructor(instead: () => T) {
+    super()
+    this.#instead = instead
+  }
+
+  expire(): void {
+    this.isOver = true
+    this.resolveWith(this.#instead)
+  }
+
+  resolveWith(answer: () => T): void {
+    try {
+      this.resolve(answer())
+    } catch (error) {
+      this.reject(error)
+    }
+  }
 }

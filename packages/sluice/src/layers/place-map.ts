@@ -10,7 +10,7 @@ export class PlaceMap<Value> {
   }
 
   get({ scope, key }: Place): Value | undefined {
-    return this.#byLimiter.get(scope.limiter)?.get(key)
+    return this.#size === 0 ? undefined : this.#byLimiter.get(scope.limiter)?.get(key)
   }
 
   set({ scope, key }: Place, value: Value): void {
@@ -24,7 +24,7 @@ export class PlaceMap<Value> {
   }
 
   delete({ scope, key }: Place): void {
-    const byKey = this.#byLimiter.get(scope.limiter)
+    const byKey = this.#size === 0 ? undefined : this.#byLimiter.get(scope.limiter)
     if (byKey === undefined || !byKey.delete(key)) return
     this.#size -= 1
     if (byKey.size === 0) this.#byLimiter.delete(scope.limiter)

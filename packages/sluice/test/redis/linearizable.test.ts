@@ -168,7 +168,7 @@ const breakages: readonly [how: string, breakage: Breakage][] = [
     "equal asks of one turn share the answer of one",
     {
       store(through) {
-        const asked = new Map<string, Answer | Promise<Answer>>()
+        const asked = new Map<string, Answer | PromiseLike<Answer>>()
         return {
           ask(ask) {
             if (asked.size === 0) queueMicrotask(() => asked.clear())

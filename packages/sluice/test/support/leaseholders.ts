@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { type Answer, type Part, type Policy, type Store, scopeOf } from "sluice"
+import { isPromise } from "../../src/later.js"
 import { denyCache } from "../../src/layers/deny-cache.js"
 import { leases } from "../../src/layers/lease.js"
 import type { LeaseTerms } from "../../src/layers/lease-terms.js"
@@ -117,7 +118,7 @@ export function leaseholders(
     const now = clock()
     const parts = [{ scope, key: "k", policy, cost }]
     const answer = (holders[process % holders.length] as Leases).ask({ parts, count: 1, mode: "spend" })
-    if (answer instanceof Promise) answer.then((told) => note(told, now))
+    if (isPromise(answer)) answer.then((told) => note(told, now))
     else note(answer, now)
   }
 

@@ -28,7 +28,7 @@ export function sharesOf(parts: readonly Part[]): Share[] {
 export async function askAcrossSlots(
   shares: readonly Share[],
   { count, mode }: Ask,
-  ask: (ask: Pick<Ask, "parts" | "count" | "mode">) => Promise<Answer>,
+  ask: (ask: Pick<Ask, "parts" | "count" | "mode">) => PromiseLike<Answer>,
   giveBack: (parts: readonly Part[], at: number) => Promise<void>,
 ): Promise<Answer> {
   const all = (mode: "spend" | "peek", count: number) =>

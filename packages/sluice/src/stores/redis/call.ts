@@ -22,6 +22,12 @@ export interface ScriptAsk {
   readonly note?: { readonly key: string; readonly place: Place } | undefined
 }
 
+/** An ask on its way, among others. */
+export interface SentAsk extends ScriptAsk {
+  /** Whether one before it may have one of its keys. */
+  readonly follows: boolean
+}
+
 /** Any place that an ask touches: all of them share a slot. */
 export function placeOf({ parts, note }: ScriptAsk): Place {
   return (parts[0] ?? note?.place) as Place
@@ -37,17 +43,19 @@ export const further: ReadonlySet<ScriptAsk["mode"]> = new Set([
 ])
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
-export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly ScriptAsk[]): Call {
+export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly SentAsk[]): Call {
   const keys: string[] = []
   const numbers: number[] = []
   const plans = new Plans()
+  let follows = false
   for (const ask of asks) {
+    if (ask.follows) follows = true
     for (const part of ask.parts) keys.push(keyOf(part))
     if (ask.note !== undefined) keys.push(ask.note.key)
     numbers.push(plans.numberOf(ask))
   }
   const args = [now, plans.text]
-  if (plans.several) args.push(`[${numbers.join()}]`)
+  if (plans.several || follows) args.push(`[${numbers.join()}]`)
   return { script: plans.script, keys, args }
 }
 

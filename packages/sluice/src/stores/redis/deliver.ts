@@ -1,5 +1,5 @@
 import type { Answer } from "../../store.js"
-import { type Call, decodeAnswers, type ScriptAsk } from "./call.js"
+import { type Call, decodeAnswers, type SentAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
 import type { Group } from "./group.js"
 import { codeOf, outcomeOf } from "./outcome.js"
@@ -9,7 +9,7 @@ import { errorOf, runScript, sleep, storeError } from "./run-script.js"
 export interface Route {
   readonly client: RedisClient
   readonly patience: number
-  encode(asks: readonly ScriptAsk[]): Call
+  encode(asks: readonly SentAsk[]): Call
 }
 
 /** Answers groups with one call, and those that certainly did not run with another, while they have patience. */
@@ -42,11 +42,11 @@ function settle(route: Route, batch: readonly Group[], answers: readonly (Answer
   return batch.filter((group, i) => {
     const answer = answers[i] as Answer | Error
     if (!(answer instanceof Error)) {
-      group.resolve(answer)
+      group.answer(answer)
       return false
     }
     const again = outcomeOf(answer) === "again" && patienceLeft(route, group) > 0
-    if (!again) group.reject(storeError(answer))
+    if (!again) group.fail(storeError(answer))
     return again
   })
 }

@@ -1,4 +1,5 @@
 import { SluiceError } from "../../errors.js"
+import { Later } from "../../later.js"
 import type { Answer } from "../../store.js"
 import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
@@ -19,6 +20,8 @@ const FURTHER = 4
 const MOST_KEYS = 256
 /** How many asks wait for a call at the most. */
 const MOST_WAITING = 100_000
+/** How many keys are remembered of groups that have left. */
+const MOST_REMEMBERED = 1_024
 /** Milliseconds after which a call without an answer no longer keeps others from leaving. */
 const OVERDUE = 1_000
 
@@ -31,15 +34,20 @@ export function gather(
   deliver: Deliver,
   calls = CALLS,
   waiting = { asks: 0 },
-): (ask: ScriptAsk) => Promise<Answer> {
+): (ask: ScriptAsk) => Later<Answer> {
   const underWay = new Set<{ readonly since: number }>()
   let queue: Group[] = []
-  /** The last group in the queue that has a key, in whatever scope. */
-  const lastOf = new Map<string, Group>()
+  /** How many groups have left the queue, ever. */
+  let gone = 0
+  /**
+   * The number of the last group that has a key, in whatever scope, counted from the first ever. Numbers, because what a
+   * map has ever held may live for long; and what has left stays in it for a while, because taking it out costs more.
+   */
+  const lastOf = new Map<string, number>()
   let scheduled = false
 
   const schedule = () => {
-    if (scheduled || queue.length === 0) return
+    if (scheduled) return
     scheduled = true
     // behind the callers that the last answers have woken and that ask again in this turn
     queueMicrotask(send)
@@ -56,40 +64,52 @@ export function gather(
       leave(batch, call.since)
       const over = () => {
         underWay.delete(call)
-        schedule()
+        if (queue.length > 0) schedule()
       }
       underWay.add(call)
       deliver(batch).then(over, over)
     }
     queue = queue.slice(sent)
+    gone += sent
+    if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) forgetTheGone()
   }
 
   const leave = (batch: readonly Group[], sentAt: number) => {
     for (const group of batch) {
       group.sentAt = sentAt
-      waiting.asks -= group.callers.length
-      for (const { key } of group.parts) if (lastOf.get(key) === group) lastOf.delete(key)
+      waiting.asks -= group.size
     }
   }
 
-  return (ask) =>
-    new Promise((resolve, reject) => {
-      if (waiting.asks >= MOST_WAITING) {
-        throw new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`)
-      }
-      waiting.asks += 1
-      const equal = lastOf.get(placeOf(ask).key)
-      // what came in between for one of the keys keeps its turn
-      if (equal?.takes(ask) && ask.parts.every(({ key }) => lastOf.get(key) === equal)) {
-        equal.callers.push({ resolve, reject })
-        schedule()
-        return
-      }
-      const group = new Group(ask, { resolve, reject })
-      for (const { key } of ask.parts) lastOf.set(key, group)
-      queue.push(group)
-      schedule()
-    })
+  const forgetTheGone = () => {
+    lastOf.clear()
+    for (const [i, { parts }] of queue.entries()) for (const { key } of parts) lastOf.set(key, gone + i)
+  }
+
+  /** The number of the last group in the queue that has a key. */
+  const lastWith = (key: string): number | undefined => {
+    const number = lastOf.get(key)
+    return number !== undefined && number >= gone ? number : undefined
+  }
+
+  return (ask) => {
+    if (waiting.asks >= MOST_WAITING) {
+      const refused = new Later<Answer>()
+      refused.reject(new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`))
+      return refused
+    }
+    waiting.asks += 1
+    schedule()
+    const { parts } = ask
+    const last = lastWith(placeOf(ask).key)
+    const equal = last === undefined ? undefined : (queue[last - gone] as Group)
+    // what came in between for one of the keys keeps its turn
+    if (equal?.takes(ask) && parts.every(({ key }) => lastWith(key) === last)) return equal.add()
+    const group = new Group(ask, last !== undefined || parts.some(({ key }) => lastWith(key) !== undefined))
+    for (const { key } of parts) lastOf.set(key, gone + queue.length)
+    queue.push(group)
+    return group
+  }
 }
 
 /** Where a call ends that begins at `from` and would take `share` asks. */
@@ -116,7 +136,7 @@ function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
 }
 
 /** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag, of which there are a few. */
-export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Promise<Answer> {
+export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Later<Answer> {
   const lanes = new Map<string, ReturnType<typeof gather>>()
   const waiting = { asks: 0 }
   return (ask) => {

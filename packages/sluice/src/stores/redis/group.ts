@@ -1,37 +1,45 @@
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { SluiceError } from "../../errors.js"
+import { Later } from "../../later.js"
 import type { Answer, Part } from "../../store.js"
-import { type ScriptAsk, samePrice } from "./call.js"
-
-/** Who waits for the answer to an ask. */
-export interface Caller {
-  resolve(answer: Answer): void
-  reject(error: SluiceError): void
-}
+import { type ScriptAsk, type SentAsk, samePrice } from "./call.js"
 
 /** How many equal asks become one at the most; any policy can count that far in one step. */
 const MOST_EQUAL = 4_096
 
-/** Equal asks as one ask with a count, granted in the order in which they came. */
-export class Group implements ScriptAsk {
+/** Equal asks as one ask with a count, granted in the order in which they came; itself the answer to the first. */
+export class Group extends Later<Answer> implements SentAsk {
   readonly parts: readonly Part[]
   readonly mode: ScriptAsk["mode"]
   readonly note: ScriptAsk["note"]
-  readonly callers: Caller[]
+  readonly follows: boolean
+  /** How many asks it is. */
+  size = 1
   /** When it was first sent, by `performance.now()`. */
   sentAt = 0
   readonly #count: ScriptAsk["count"]
+  #others: Later<Answer>[] | undefined
 
-  constructor(ask: ScriptAsk, caller: Caller) {
-    this.parts = ask.parts
-    this.mode = ask.mode
-    this.note = ask.note
-    this.#count = ask.count
-    this.callers = [caller]
+  constructor({ parts, mode, note, count }: ScriptAsk, follows: boolean) {
+    super()
+    this.parts = parts
+    this.mode = mode
+    this.note = note
+    this.#count = count
+    this.follows = follows
   }
 
   get count(): ScriptAsk["count"] {
-    return this.mode === "spend" && this.#count === 1 ? this.callers.length : this.#count
+    return this.mode === "spend" && this.#count === 1 ? this.size : this.#count
+  }
+
+  /** Has another ask join. */
+  add(): Later<Answer> {
+    const answer = new Later<Answer>()
+    this.#others ??= []
+    this.#others.push(answer)
+    this.size += 1
+    return answer
   }
 
   /** Whether an ask may join: it asks the same of the same keys, once. */
@@ -41,28 +49,35 @@ export class Group implements ScriptAsk {
       (mode === "spend" || mode === "peek") &&
       count === 1 &&
       this.#count === 1 &&
-      this.callers.length < MOST_EQUAL &&
+      this.size < MOST_EQUAL &&
       samePrice(parts, this.parts) &&
       samePlaces(parts, this.parts)
     )
   }
 
-  resolve(answer: Answer): void {
-    const { callers } = this
-    if (callers.length === 1 || this.mode === "peek") {
-      for (const caller of callers) caller.resolve(answer)
+  /** Tells every ask its part of the answer to all of them. */
+  answer(answer: Answer): void {
+    const others = this.#others
+    if (others === undefined || this.mode === "peek") {
+      this.resolve(answer)
+      if (others !== undefined) for (const other of others) other.resolve(answer)
       return
     }
-    const { granted, levels, at } = answer
-    for (let i = 0; i < callers.length; i += 1) {
-      const left = granted - 1 - i
-      const own = left < 0 ? levels : this.#levelsBefore(levels, left)
-      callers[i]?.resolve({ granted: left < 0 ? 0 : 1, levels: own, at })
-    }
+    this.resolve(this.#answerTo(0, answer))
+    for (let i = 0; i < others.length; i += 1) others[i]?.resolve(this.#answerTo(i + 1, answer))
   }
 
-  reject(error: SluiceError): void {
-    for (const caller of this.callers) caller.reject(error)
+  fail(error: SluiceError): void {
+    this.reject(error)
+    if (this.#others !== undefined) for (const other of this.#others) other.reject(error)
+  }
+
+  /** What one of the asks is told of the answer to all of them. */
+  #answerTo(index: number, { granted, levels, at }: Answer): Answer {
+    const after = granted - 1 - index
+    return after < 0
+      ? { granted: 0, levels, at }
+      : { granted: 1, levels: this.#levelsBefore(levels, after), at }
   }
 
   #levelsBefore(levels: Answer["levels"], times: number): Answer["levels"] {

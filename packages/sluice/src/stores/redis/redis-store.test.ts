@@ -2,8 +2,7 @@ import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
 import { fixedWindow } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
-import type { ScriptAsk } from "./call.js"
-import { decodeAnswers, encodeAsks } from "./call.js"
+import { decodeAnswers, encodeAsks, type SentAsk } from "./call.js"
 import { ioredis } from "./clients/ioredis.js"
 import { outcomeOf } from "./outcome.js"
 import { redisStore } from "./redis-store.js"
@@ -49,15 +48,16 @@ describe("an error", () => {
   })
 })
 
-const ask = (key: string, cost = 1): ScriptAsk => ({
+const ask = (key: string, cost = 1, follows = false): SentAsk => ({
   parts: [{ scope: scopeOf("n", "x"), key, policy: fixedWindow({ limit: 5, window: 1 }), cost }],
   count: 1,
   mode: "spend",
+  follows,
 })
 
 describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
-    expect(encodeAsks(({ key }) => key, "7", [ask("a"), ask("b"), ask("a", 2)])).toMatchObject({
+    expect(encodeAsks(({ key }) => key, "7", [ask("a"), ask("b"), ask("a", 2, true)])).toMatchObject({
       keys: ["a", "b", "a"],
       args: [
         "7",
@@ -65,6 +65,12 @@ describe("a call", () => {
         "[1,1,2]",
       ],
     })
+  })
+
+  test("says so when a key comes twice", () => {
+    const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
+    expect(argsOf(ask("a"), ask("b"))).toEqual([])
+    expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["[1,1]"])
   })
 
   test("understands integers in any dress and nothing else", () => {

@@ -63,7 +63,11 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   /** Where turns are noted that were given back under these policies. */
   const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
 
-  const route: Route = { client, patience, encode: (asks) => encodeAsks(keyOf, now(), asks) }
+  const route: Route = {
+    client,
+    patience,
+    encode: (asks) => encodeAsks(keyOf, now(), asks),
+  }
   const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
 
   const giveBack = async (parts: readonly Part[], at = -1) => {
