@@ -29,7 +29,7 @@ test("many asks in one call are answered as one by one", async () => {
     const twin = reference()
     const keyOf = (part: Part) => `batch-${index}:${stateKey(part)}:${countingOf(part.policy).suffix}`
     for (const { at, asks } of batch(history, width + 2)) {
-      const { script, keys, args } = encodeAsks(keyOf, String(at), asks)
+      const { script, keys, args } = encodeAsks(keyOf, String(at), following(asks))
       const reply = await client.eval(script.source, keys.length, ...keys, ...args)
       const expected = asks.map((ask) => twin.ask(ask, at))
       expect(decodeAnswers(asks, reply), `call at ${at} of history ${index}, seed ${seed}`).toEqual(expected)
@@ -39,6 +39,16 @@ test("many asks in one call are answered as one by one", async () => {
   }
   console.log(`many asks in one call: ${calls} calls, ${asked} asks`)
 })
+
+/** Asks that know whether one before them has one of their keys. */
+function following<A extends Pick<Ask, "parts">>(asks: readonly A[]): (A & { follows: boolean })[] {
+  const seen = new Set<string>()
+  return asks.map((ask) => {
+    const follows = ask.parts.some(({ key }) => seen.has(key))
+    for (const { key } of ask.parts) seen.add(key)
+    return { ...ask, follows }
+  })
+}
 
 /** The asks of a history, `width` at a time; a call happens at one moment. */
 function batch(history: History, width: number): { at: number; asks: Omit<Ask, "note">[] }[] {

@@ -23,6 +23,28 @@ afterAll(async () => {
 const policy = tokenBucket({ capacity: 100, refill: 1, every: "1m" })
 
 describe("asks of one key", () => {
+  test("that share a call but not a policy object see each other", async () => {
+    const { client: through, calls } = watch(ioredis(client))
+    const limiter = createLimiter({ policy, store: redisStore(through, { denyCache: false }) })
+    const ask = () =>
+      limiter.tryAcquire("k", { policy: tokenBucket({ capacity: 3, refill: 1, every: "1m" }) })
+    expect(await ask()).toMatchObject({ allowed: true, remaining: 2 })
+    calls.length = 0
+    const decisions = await Promise.all([ask(), limiter.tryAcquire("other"), ask(), ask()])
+    expect(calls).toEqual([4])
+    expect(decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 1],
+      [true, 99],
+      [true, 0],
+      [false, 0],
+    ])
+    const alike = await Promise.all([
+      limiter.tryAcquire("other"),
+      limiter.tryAcquire("other", { policy: { ...policy } }),
+    ])
+    expect(alike.map(({ remaining }) => remaining)).toEqual([98, 97])
+  })
+
   test("equal asks become one, and each is told what it left", async () => {
     const clock = manualClock()
     const { client: through, calls } = watch(ioredis(client))

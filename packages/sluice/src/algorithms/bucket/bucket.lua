@@ -135,6 +135,26 @@ function bucket.step(terms, key, count, granted, spend, reply)
   return granted
 end
 
+-- What nearly every ask is: one for a bucket without parts, steps or a line, that has room. Whether it is; with a reply
+-- it is spent, as by step.
+function bucket.plain(terms, key, value, reply)
+  local full, before = now, 0
+  if value and #value == 12 then
+    full = unpack(">i7", value)
+    before = full + 1
+  elseif value or not fresh then
+    return false
+  end
+  local ahead = max(full - now, 0) + terms.cost
+  -- with room left it lies no further ahead than its capacity: no clock has jumped
+  if ahead > terms.span or terms.parts or terms.step then return false end
+  if reply then
+    write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+    reply[#reply + 1] = ahead
+  end
+  return true
+end
+
 function bucket.give(terms, key, debitedAt)
   local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
   local whole, pieces = terms.cost, terms.costPart or 0

@@ -56,12 +56,12 @@ local function around(key, head, newest, value, target)
 end
 
 local function read(terms, key)
-  local head = call("LRANGE", key, 0, 2)
+  local head = call("LRANGE", key, "0", "2")
   local size = #head
   if size == 0 then
     return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
   end
-  local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+  local newestValue = size < 3 and head[size] or call("LINDEX", key, "-1")
   local last, sum, till = unpack(">I7I6I6", newestValue)
   local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
   local reach = till * 1000 - last
@@ -131,7 +131,7 @@ local function take(terms, view, granted, key)
   if #view.head == 0 then
     call("RPUSH", key, BASE, value)
   elseif view.total > 0 and ownWindow and sameSubWindow then
-    call("LSET", key, -1, value)
+    call("LSET", key, "-1", value)
     if unpack(">I6", first, 8) == view.sum then first = nil end
   else
     call("RPUSH", key, value)
@@ -213,6 +213,40 @@ function log.step(terms, key, count, granted, spend, reply)
   reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
   if granted < count then reply[#reply + 1] = wait(terms, view, key) end
   return granted
+end
+
+-- What nearly every ask is: one that fits into a log in use, without a line, from which no more than one entry has left.
+-- Whether it is; with a reply it is spent, as by step.
+function log.plain(terms, key, _, reply)
+  local head = call("LRANGE", key, "0", "2")
+  local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+  if not newest or #newest > 19 then return false end
+  local from = now - terms.window + 1
+  local _, base = unpack(">I7I6", head[1])
+  local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+  local left = firstAt < from
+  if left then
+    if not head[3] or unpack(">I7", head[3]) < from then return false end
+    base = firstSum
+  end
+  local last, sum, till = unpack(">I7I6I6", newest)
+  local total = units(sum, base) + terms.cost
+  if last > now or total > terms.limit then return false end
+  if reply then
+    local expiresAt = max(ceil((now + terms.window) / 1000), till)
+    local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+    local ownWindow = till >= ceil((last + terms.window) / 1000)
+    if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+      call("LSET", key, "-1", value)
+    else
+      call("RPUSH", key, value)
+    end
+    if left and firstTill * 1000 <= now then call("LPOP", key) end
+    expire(key, expiresAt * 1000, till * 1000)
+    reply[#reply + 1] = total
+    reply[#reply + 1] = terms.window
+  end
+  return true
 end
 
 function log.give(terms, key, debitedAt)

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "f115b634e8d41bc1f0fbc04fba9386293a799953",
+    sha: "4e29d7d1bd1d7e35ba3dd065c9e691a53843faac",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -20,6 +20,7 @@ now = time[1] * 1000000 + time[2]
 end
 local lead = 0
 local strings = {}
+local fresh = false
 local function drop(key)
 call("DEL", key)
 strings[key] = nil
@@ -29,7 +30,7 @@ local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt, before)
+local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -38,6 +39,9 @@ call("SET", key, value, "KEEPTTL")
 else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
+end
+local function set(key, value, expiresAt, before)
+write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
@@ -160,6 +164,22 @@ reply[#reply + 1] = ahead
 if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
+end
+function bucket.plain(terms, key, value, reply)
+local full, before = now, 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+elseif value or not fresh then
+return false
+end
+local ahead = max(full - now, 0) + terms.cost
+if ahead > terms.span or terms.parts or terms.step then return false end
+if reply then
+write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+reply[#reply + 1] = ahead
+end
+return true
 end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
@@ -391,12 +411,12 @@ local found = search(key, value, target, second or first, newest)
 return entryAt(key, found.index - 1), found
 end
 local function read(terms, key)
-local head = call("LRANGE", key, 0, 2)
+local head = call("LRANGE", key, "0", "2")
 local size = #head
 if size == 0 then
 return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
 end
-local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+local newestValue = size < 3 and head[size] or call("LINDEX", key, "-1")
 local last, sum, till = unpack(">I7I6I6", newestValue)
 local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
 local reach = till * 1000 - last
@@ -457,7 +477,7 @@ local first = view.firstValue
 if #view.head == 0 then
 call("RPUSH", key, BASE, value)
 elseif view.total > 0 and ownWindow and sameSubWindow then
-call("LSET", key, -1, value)
+call("LSET", key, "-1", value)
 if unpack(">I6", first, 8) == view.sum then first = nil end
 else
 call("RPUSH", key, value)
@@ -526,6 +546,37 @@ reply[#reply + 1] = view.total
 reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
+end
+function log.plain(terms, key, _, reply)
+local head = call("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if not newest or #newest > 19 then return false end
+local from = now - terms.window + 1
+local _, base = unpack(">I7I6", head[1])
+local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+local left = firstAt < from
+if left then
+if not head[3] or unpack(">I7", head[3]) < from then return false end
+base = firstSum
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = units(sum, base) + terms.cost
+if last > now or total > terms.limit then return false end
+if reply then
+local expiresAt = max(ceil((now + terms.window) / 1000), till)
+local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local ownWindow = till >= ceil((last + terms.window) / 1000)
+if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+call("LSET", key, "-1", value)
+else
+call("RPUSH", key, value)
+end
+if left and firstTill * 1000 <= now then call("LPOP", key) end
+expire(key, expiresAt * 1000, till * 1000)
+reply[#reply + 1] = total
+reply[#reply + 1] = terms.window
+end
+return true
 end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
@@ -774,12 +825,44 @@ modes.settle = { keys = 1, answer = settle }
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
-local values = call("MGET", spread(KEYS))
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
 local reply = { now }
 local asks, used = 0, 0
+local told = 1
+local values = {}
+if plans[1][3] and algorithms[plans[1][3]].inString then
+values = call("MGET", spread(KEYS))
+if numbers then
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+local absent = {}
+for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
+for i = 1, alike and #values or 0 do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain(plan, parts)
+local plain, terms = algorithms[plan[3]].plain, plan[4]
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
+end
+elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -815,11 +898,15 @@ for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
 local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
-local told = 1
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
+if alike then spendPlain(plan, parts) end
+if used == keys then return end
+if not numbers then
+for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
+end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -847,7 +934,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "9b09540e8f84139d864fc5ba805ce34e25c69053",
+    sha: "5819c68ed1cf3c3c934abb021c757b9426ee655d",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -866,6 +953,7 @@ now = time[1] * 1000000 + time[2]
 end
 local lead = 0
 local strings = {}
+local fresh = false
 local function drop(key)
 call("DEL", key)
 strings[key] = nil
@@ -875,7 +963,7 @@ local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt, before)
+local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -884,6 +972,9 @@ call("SET", key, value, "KEEPTTL")
 else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
+end
+local function set(key, value, expiresAt, before)
+write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
@@ -1007,6 +1098,22 @@ if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
+function bucket.plain(terms, key, value, reply)
+local full, before = now, 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+elseif value or not fresh then
+return false
+end
+local ahead = max(full - now, 0) + terms.cost
+if ahead > terms.span or terms.parts or terms.step then return false end
+if reply then
+write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+reply[#reply + 1] = ahead
+end
+return true
+end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
 local whole, pieces = terms.cost, terms.costPart or 0
@@ -1035,12 +1142,44 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
-local values = call("MGET", spread(KEYS))
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
 local reply = { now }
 local asks, used = 0, 0
+local told = 1
+local values = {}
+if plans[1][3] and algorithms[plans[1][3]].inString then
+values = call("MGET", spread(KEYS))
+if numbers then
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+local absent = {}
+for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
+for i = 1, alike and #values or 0 do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain(plan, parts)
+local plain, terms = algorithms[plan[3]].plain, plan[4]
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
+end
+elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -1076,11 +1215,15 @@ for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
 local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
-local told = 1
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
+if alike then spendPlain(plan, parts) end
+if used == keys then return end
+if not numbers then
+for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
+end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -1108,7 +1251,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "d622a310c3153ed33b70e29102db3eeeb83f917d",
+    sha: "6df3c8b4453106a77bdd878ea25e8b2cd00dd925",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1127,6 +1270,7 @@ now = time[1] * 1000000 + time[2]
 end
 local lead = 0
 local strings = {}
+local fresh = false
 local function drop(key)
 call("DEL", key)
 strings[key] = nil
@@ -1136,7 +1280,7 @@ local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt, before)
+local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -1145,6 +1289,9 @@ call("SET", key, value, "KEEPTTL")
 else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
+end
+local function set(key, value, expiresAt, before)
+write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
@@ -1213,12 +1360,44 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
-local values = call("MGET", spread(KEYS))
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
 local reply = { now }
 local asks, used = 0, 0
+local told = 1
+local values = {}
+if plans[1][3] and algorithms[plans[1][3]].inString then
+values = call("MGET", spread(KEYS))
+if numbers then
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+local absent = {}
+for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
+for i = 1, alike and #values or 0 do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain(plan, parts)
+local plain, terms = algorithms[plan[3]].plain, plan[4]
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
+end
+elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -1254,11 +1433,15 @@ for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
 local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
-local told = 1
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
+if alike then spendPlain(plan, parts) end
+if used == keys then return end
+if not numbers then
+for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
+end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -1286,7 +1469,7 @@ end
 return reply`,
   },
   log: {
-    sha: "e2e3630205ce21c65776d868cf084298127797f0",
+    sha: "27de74e51ef9837d753cb973c1bbafb6fc2663c5",
     source: `local algorithms = {}
 local modes = {}
 local call = redis.call
@@ -1305,6 +1488,7 @@ now = time[1] * 1000000 + time[2]
 end
 local lead = 0
 local strings = {}
+local fresh = false
 local function drop(key)
 call("DEL", key)
 strings[key] = nil
@@ -1314,7 +1498,7 @@ local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
-local function set(key, value, expiresAt, before)
+local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -1323,6 +1507,9 @@ call("SET", key, value, "KEEPTTL")
 else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
+end
+local function set(key, value, expiresAt, before)
+write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
@@ -1370,12 +1557,12 @@ local found = search(key, value, target, second or first, newest)
 return entryAt(key, found.index - 1), found
 end
 local function read(terms, key)
-local head = call("LRANGE", key, 0, 2)
+local head = call("LRANGE", key, "0", "2")
 local size = #head
 if size == 0 then
 return { head = head, first = 1, base = 0, total = 0, last = 0, leads = 0, sum = 0, till = 0, expiresAt = 0 }
 end
-local newestValue = size < 3 and head[size] or call("LINDEX", key, -1)
+local newestValue = size < 3 and head[size] or call("LINDEX", key, "-1")
 local last, sum, till = unpack(">I7I6I6", newestValue)
 local leads = #newestValue > 19 and unpack(">I5", newestValue, 20) or 0
 local reach = till * 1000 - last
@@ -1436,7 +1623,7 @@ local first = view.firstValue
 if #view.head == 0 then
 call("RPUSH", key, BASE, value)
 elseif view.total > 0 and ownWindow and sameSubWindow then
-call("LSET", key, -1, value)
+call("LSET", key, "-1", value)
 if unpack(">I6", first, 8) == view.sum then first = nil end
 else
 call("RPUSH", key, value)
@@ -1506,6 +1693,37 @@ reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
+function log.plain(terms, key, _, reply)
+local head = call("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if not newest or #newest > 19 then return false end
+local from = now - terms.window + 1
+local _, base = unpack(">I7I6", head[1])
+local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+local left = firstAt < from
+if left then
+if not head[3] or unpack(">I7", head[3]) < from then return false end
+base = firstSum
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = units(sum, base) + terms.cost
+if last > now or total > terms.limit then return false end
+if reply then
+local expiresAt = max(ceil((now + terms.window) / 1000), till)
+local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local ownWindow = till >= ceil((last + terms.window) / 1000)
+if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+call("LSET", key, "-1", value)
+else
+call("RPUSH", key, value)
+end
+if left and firstTill * 1000 <= now then call("LPOP", key) end
+expire(key, expiresAt * 1000, till * 1000)
+reply[#reply + 1] = total
+reply[#reply + 1] = terms.window
+end
+return true
+end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
@@ -1517,12 +1735,44 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] and cjson.decode(ARGV[3])
 local keys = #KEYS
-if keys > 1 and plans[1][3] and algorithms[plans[1][3]].inString then
-local values = call("MGET", spread(KEYS))
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
 local reply = { now }
 local asks, used = 0, 0
+local told = 1
+local values = {}
+if plans[1][3] and algorithms[plans[1][3]].inString then
+values = call("MGET", spread(KEYS))
+if numbers then
+for i = 1, keys do strings[KEYS[i]] = values[i] end
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+local absent = {}
+for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
+for i = 1, alike and #values or 0 do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain(plan, parts)
+local plain, terms = algorithms[plan[3]].plain, plan[4]
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
+end
+elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -1558,11 +1808,15 @@ for part = 1, parts do drop(KEYS[used + part]) end
 reply[#reply + 1] = 0
 end
 local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
-local told = 1
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
+if alike then spendPlain(plan, parts) end
+if used == keys then return end
+if not numbers then
+for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
+end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)

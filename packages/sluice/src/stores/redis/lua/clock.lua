@@ -26,6 +26,8 @@ local lead = 0
 
 -- Strings by key, as they stand in this call; false is a key that may hold something else.
 local strings = {}
+-- Whether keys that no string was found under are certain to hold nothing else.
+local fresh = false
 
 local function drop(key)
   call("DEL", key)
@@ -40,7 +42,7 @@ end
 
 -- Writes what matters until expiresAt over what mattered until before, 0 for nothing. Numbers become text by format
 -- because Redis takes six times as long.
-local function set(key, value, expiresAt, before)
+local function write(key, value, expiresAt, before)
   local stretch = ceil(expiresAt / STRETCH)
   if callersNow then
     call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -49,5 +51,10 @@ local function set(key, value, expiresAt, before)
   else
     call("SET", key, value, "PXAT", format("%d", stretch * 900))
   end
+end
+
+-- The same for a key that may be read again in this call.
+local function set(key, value, expiresAt, before)
+  write(key, value, expiresAt, before)
   strings[key] = value
 end
