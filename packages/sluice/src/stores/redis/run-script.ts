@@ -20,14 +20,14 @@ export function errorOf(thrown: unknown): Error {
 /** Says whether the call that met this error may have run. */
 export function storeError(cause: Error): SluiceError {
   if (cause instanceof SluiceError) return cause
-  const message = String(cause.message)
+  const said = String(cause.message)
   if (outcomeOf(cause) === "unknown") {
-    return new SluiceError("STORE_UNKNOWN", `no answer from Redis; the call may have run: ${message}`, {
-      cause,
-    })
+    const message = `no answer from Redis; the call may have run, do not repeat it: ${said}`
+    return new SluiceError("STORE_UNKNOWN", message, { cause })
   }
-  const why = isOffline(message) ? 'the client has no connection, its "error" events say why: ' : ""
-  return new SluiceError("STORE_REFUSED", `Redis did not run the call: ${why}${message}`, { cause })
+  const why = isOffline(said) ? 'the client has no connection, its "error" events say why: ' : ""
+  const message = `Redis did not run the call, it is safe to ask again: ${why}${said}`
+  return new SluiceError("STORE_REFUSED", message, { cause })
 }
 
 export function sleep(ms: number): Promise<void> {
