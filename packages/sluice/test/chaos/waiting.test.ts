@@ -51,6 +51,7 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
       ["node-redis", "closed"],
       ["ioredis", { local: 0.5 }],
       ["node-redis", "open"],
+      ["glide", "throw"],
     ])(
       "have it, or hear in time that there is none; afterwards all go on, through %s, then %o",
       async (client, then) => {
