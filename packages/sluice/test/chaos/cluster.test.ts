@@ -59,7 +59,7 @@ const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Pro
       },
     ).on("error", () => {})
     await client.connect()
-    return { client: ioredis(client), close: () => client.disconnect() }
+    return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
   },
   async "node-redis"() {
     const client = createCluster({
@@ -68,7 +68,7 @@ const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Pro
       topologyRefreshOnReconnectionAttemptStrategy: 1_000,
     }).on("error", () => {})
     await client.connect()
-    return { client: nodeRedis(client), close: () => client.destroy() }
+    return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
   },
   // it cannot be led through proxies: it goes to the nodes themselves
   async glide() {

@@ -57,7 +57,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
         socketTimeout: giveUpAfter,
       })
       await client.on("error", () => {}).connect()
-      return { client: ioredis(client), close: () => client.disconnect() }
+      return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
     },
     async "node-redis"(port) {
       const reconnectStrategy = (retries: number) => Math.min(50 * 2 ** retries, 2_000)
@@ -65,7 +65,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
         socket: { port, host: "127.0.0.1", socketTimeout: giveUpAfter, reconnectStrategy },
       })
       await client.on("error", () => {}).connect()
-      return { client: nodeRedis(client), close: () => client.destroy() }
+      return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
     },
   }
 

@@ -49,7 +49,7 @@ const open: Record<"ioredis" | "node-redis", (rediscovers?: number) => Promise<C
       lazyConnect: true,
     }).on("error", () => {})
     await client.connect()
-    return { client: ioredis(client), close: () => client.disconnect() }
+    return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
   },
   async "node-redis"(maxCommandRediscovers = 0) {
     const client = createSentinel({
@@ -59,7 +59,7 @@ const open: Record<"ioredis" | "node-redis", (rediscovers?: number) => Promise<C
       maxCommandRediscovers,
     }).on("error", () => {})
     await client.connect()
-    return { client: nodeRedis(client), close: () => client.destroy() }
+    return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
   },
 }
 
