@@ -68,7 +68,8 @@ async function failOver(): Promise<number> {
   const from = performance.now()
   await master.kill()
   for (;;) {
-    const role = await command(replica.port, "ROLE")
+    // a replica breaks all its connections when a sentinel promotes it, this one too
+    const role = await command(replica.port, "ROLE").catch(() => undefined)
     const [, port] = (await command(sentinel.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")) as string[]
     if (Array.isArray(role) && role[0] === "master" && Number(port) === replica.port)
       return performance.now() - from
