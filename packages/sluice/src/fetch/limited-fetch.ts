@@ -154,5 +154,8 @@ function hostOf({ url }: Request): string {
 }
 
 function closedError(name: string): SluiceError {
-  return new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
+  return new SluiceError(
+    "CLOSED",
+    `limiter ${shown(name)} is closed; close it after the last call, or create another`,
+  )
 }

@@ -27,7 +27,11 @@ export class Sleepers {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) throw signal.reason
-      if (this.isFull) throw new SluiceError("QUEUE_FULL", `${this.#most} are held back already: maxWaiters`)
+      if (this.isFull)
+        throw new SluiceError(
+          "QUEUE_FULL",
+          `${this.#most} are held back already; shed the work, or raise maxWaiters`,
+        )
       let stopListening = () => {}
       const end = () => {
         cancel()

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process"
 import { stat } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
 import { expect, test } from "vitest"
 import { Deadlines, type Due } from "./deadlines.js"
 
@@ -48,4 +50,23 @@ test("what is removed never expires, whoever stood beside it", async () => {
   deadlines.remove(due(() => {}))
   await new Promise<void>((resolve) => deadlines.add(due(resolve)))
   expect(expired).toEqual([1, 2, 4])
+})
+
+test("a deadline is kept by a process that has nothing else to do", async () => {
+  // a worker of the test runner is never that quiet
+  const program = `
+    import { Deadlines } from ${JSON.stringify(new URL("./deadlines.ts", import.meta.url).href)}
+    const deadlines = new Deadlines(30, () => performance.now())
+    const startedAt = performance.now()
+    const stays = setTimeout(() => {}, 10_000)
+    deadlines.add({
+      expire() {
+        clearTimeout(stays)
+        console.log(performance.now() - startedAt)
+      },
+    })`
+  const args = ["--import", "tsx", "--input-type=module", "--eval", program]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  expect(Number(stdout)).toBeGreaterThanOrEqual(30)
+  expect(Number(stdout)).toBeLessThan(2_000)
 })

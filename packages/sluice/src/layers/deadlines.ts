@@ -44,8 +44,9 @@ export class Deadlines {
   }
 
   #wakeIn(ms: number): NodeJS.Timeout {
-    // behind the answers that have come while this process was busy with something else
-    return setTimeout(() => setImmediate(() => this.#sweep()).unref(), Math.ceil(ms)).unref()
+    // behind the answers that have come while this process was busy; without unref, which would have the immediate wait
+    // until something else happens in a process that is quiet
+    return setTimeout(() => setImmediate(() => this.#sweep()), Math.ceil(ms)).unref()
   }
 
   #sweep(): void {

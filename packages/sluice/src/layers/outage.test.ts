@@ -115,7 +115,7 @@ describe("an ask that is not answered in time", () => {
     expect(decision.retryAfter).toBeGreaterThan(0)
     await expect(after(50, limiter.acquire("k"))).rejects.toMatchObject({
       code: "STORE_REFUSED",
-      message: "there is no turn to be had while the store does not answer",
+      message: "there is no turn to be had while the store does not answer; try it again later",
     })
   })
 

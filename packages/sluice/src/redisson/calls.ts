@@ -56,7 +56,7 @@ export function readGrants(limiter: string, first: PermitAsk): (reply: unknown) 
     if (granted === -2) {
       throw new SluiceError(
         "INVALID_COST",
-        `Requested permits amount cannot exceed defined rate: ${first.permits} permits of ${free}`,
+        `Requested permits amount cannot exceed defined rate: ${first.permits} permits of ${free}; ask for fewer at a time`,
       )
     }
     if (interval === undefined) throw new TypeError(`expected five integers from Redis, got ${String(reply)}`)
@@ -67,7 +67,7 @@ export function readGrants(limiter: string, first: PermitAsk): (reply: unknown) 
 export function notInitialized(limiter: string): SluiceError {
   return new SluiceError(
     "NOT_INITIALIZED",
-    `RateLimiter is not initialized: nobody has set a rate for ${limiter}`,
+    `RateLimiter is not initialized: nobody has set a rate for ${limiter}; call trySetRate, or give it a config`,
   )
 }
 

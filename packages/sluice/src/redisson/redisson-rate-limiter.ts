@@ -105,7 +105,10 @@ export function redissonRateLimiter(
     const ask = permitAsk(permits)
     const full = waiters.size >= MOST_WAITERS
     if (full && timeout === Number.POSITIVE_INFINITY) {
-      throw new SluiceError("QUEUE_FULL", `${MOST_WAITERS} wait for limiter ${shown(name)} already`)
+      throw new SluiceError(
+        "QUEUE_FULL",
+        `${MOST_WAITERS} wait for limiter ${shown(name)} already; shed the work, or try it again later`,
+      )
     }
     if (full || timeout === 0) return askNow(ask)
     if (waiters.exceeds(permits)) {
@@ -116,7 +119,10 @@ export function redissonRateLimiter(
     return waiters.wait(ask, timeout, signal)
   }
   const close = async () => {
-    closed ??= new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
+    closed ??= new SluiceError(
+      "CLOSED",
+      `limiter ${shown(name)} is closed; close it after the last call, or create another`,
+    )
     waiters.close(closed)
   }
 

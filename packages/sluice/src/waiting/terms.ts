@@ -1,6 +1,6 @@
 import type { Decision } from "../decision.js"
 import { type Duration, milliseconds } from "../duration.js"
-import { SluiceError, shown } from "../errors.js"
+import { type ErrorCode, SluiceError, shown } from "../errors.js"
 import type { Answer } from "../store.js"
 
 /** What ends a wait: an `AbortSignal`, of Node, a browser or a library. */
@@ -40,22 +40,21 @@ export function checkSignal(signal: Signal | undefined): void {
 /** Why there is no turn to be had. */
 export function refusal(decision: Decision, { turn }: Answer, maxWait: number): SluiceError {
   const { policy, limit, retryAfter } = decision
+  const error = (code: ErrorCode, message: string) => new SluiceError(code, message, { decision })
   if (decision.degraded) {
-    return new SluiceError("STORE_REFUSED", "there is no turn to be had while the store does not answer", {
-      decision,
-    })
+    return error(
+      "STORE_REFUSED",
+      "there is no turn to be had while the store does not answer; try it again later",
+    )
   }
   if (retryAfter === Number.POSITIVE_INFINITY) {
-    const message = `the cost is more than ${shown(policy)} ever grants, ${limit}: its turn would never come`
-    return new SluiceError("WAIT_TOO_LONG", message, { decision })
+    const never = `the cost is more than ${shown(policy)} ever grants, ${limit}: its turn would never come`
+    return error("WAIT_TOO_LONG", `${never}; ask for less, or raise the limit`)
   }
-  return turn === undefined
-    ? new SluiceError("QUEUE_FULL", `as many wait under ${shown(policy)} as it holds, ${limit}`, { decision })
-    : new SluiceError(
-        "WAIT_TOO_LONG",
-        `its turn would come in ${retryAfter} ms, past maxWait, ${maxWait / 1_000} ms`,
-        {
-          decision,
-        },
-      )
+  if (turn === undefined) {
+    const full = `as many wait under ${shown(policy)} as it holds, ${limit}`
+    return error("QUEUE_FULL", `${full}; shed the work, or try it in ${retryAfter} ms`)
+  }
+  const late = `its turn would come in ${retryAfter} ms, past maxWait, ${maxWait / 1_000} ms`
+  return error("WAIT_TOO_LONG", `${late}; shed the work, or raise maxWait`)
 }

@@ -80,7 +80,7 @@ describe("acquire", () => {
     const error = await wait("d")
     expect(error).toMatchObject({
       code: "WAIT_TOO_LONG",
-      message: "its turn would come in 300 ms, past maxWait, 250 ms",
+      message: "its turn would come in 300 ms, past maxWait, 250 ms; shed the work, or raise maxWait",
       decision: { allowed: false, retryAfter: 300 },
     })
     await pass(200)
@@ -92,7 +92,8 @@ describe("acquire", () => {
     const { wait } = setUp(even)
     expect(await wait("a", { cost: 2 })).toMatchObject({
       code: "WAIT_TOO_LONG",
-      message: 'the cost is more than "default" ever grants, 1: its turn would never come',
+      message:
+        'the cost is more than "default" ever grants, 1: its turn would never come; ask for less, or raise the limit',
       decision: { retryAfter: Number.POSITIVE_INFINITY },
     })
   })

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
+import { GlideClusterClient } from "@valkey/valkey-glide"
 import { Cluster } from "ioredis"
 import { createCluster } from "redis"
 import { createLimiter, fixedWindow, type OutagePolicy, scopeOf } from "sluice"
-import { ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { TAGS, tagOf } from "../../src/stores/redis/slot-tag.js"
 import { CALM, type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
@@ -43,7 +44,7 @@ const detours = () =>
     ]),
   )
 
-const open: Record<"ioredis" | "node-redis", (options?: object) => Promise<Connection>> = {
+const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Promise<Connection>> = {
   async ioredis(options = {}) {
     const client = new Cluster(
       cluster.nodes.map(({ host, port }) => ({ host, port })),
@@ -58,7 +59,7 @@ const open: Record<"ioredis" | "node-redis", (options?: object) => Promise<Conne
       },
     ).on("error", () => {})
     await client.connect()
-    return { client: ioredis(client), close: () => client.disconnect() }
+    return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
   },
   async "node-redis"() {
     const client = createCluster({
@@ -67,7 +68,15 @@ const open: Record<"ioredis" | "node-redis", (options?: object) => Promise<Conne
       topologyRefreshOnReconnectionAttemptStrategy: 1_000,
     }).on("error", () => {})
     await client.connect()
-    return { client: nodeRedis(client), close: () => client.destroy() }
+    return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
+  },
+  // it cannot be led through proxies: it goes to the nodes themselves
+  async glide() {
+    const client = await GlideClusterClient.createClient({
+      addresses: cluster.nodes.map(({ host, port }) => ({ host, port })),
+      requestTimeout: 3_000,
+    })
+    return { client: glide(client), close: () => client.close() }
   },
 }
 
@@ -99,6 +108,7 @@ describe("a master of a Cluster that is killed", () => {
   test.each<[keyof typeof open, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
+    ["glide", "throw"],
   ])(
     "through %s, then %o: nobody else notices, and its callers come back after the promotion",
     async (client, then) => {
@@ -108,7 +118,7 @@ describe("a master of a Cluster that is killed", () => {
       let took = 0
       const { siege } = await endure({
         open: () => open[client](),
-        calls,
+        calls: client === "glide" ? undefined : calls,
         fault: `Cluster master, ${client}, ${JSON.stringify(then)}`,
         then,
         deadline: CALM,
@@ -178,7 +188,7 @@ describe("a slot that moves from master to master and back under load", () => {
     await command(source.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
   }
 
-  test.each<keyof typeof open>(["ioredis", "node-redis"])(
+  test.each<keyof typeof open>(["ioredis", "node-redis", "glide"])(
     "is followed, and nothing is lost or denied for it, through %s",
     async (client) => {
       const slot = slotOf("all", "k")
@@ -187,7 +197,7 @@ describe("a slot that moves from master to master and back under load", () => {
       const { told } = await endure({
         // ioredis does not follow a MOVED to an address that is mapped: here it goes to the nodes themselves
         open: () => open[client](client === "ioredis" ? { natMap: undefined } : {}),
-        calls: client === "ioredis" ? undefined : calls,
+        calls: client === "node-redis" ? calls : undefined,
         fault: `slot, ${client}`,
         then: "throw",
         deadline: CALM,

@@ -57,7 +57,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
         socketTimeout: giveUpAfter,
       })
       await client.on("error", () => {}).connect()
-      return { client: ioredis(client), close: () => client.disconnect() }
+      return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
     },
     async "node-redis"(port) {
       const reconnectStrategy = (retries: number) => Math.min(50 * 2 ** retries, 2_000)
@@ -65,7 +65,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
         socket: { port, host: "127.0.0.1", socketTimeout: giveUpAfter, reconnectStrategy },
       })
       await client.on("error", () => {}).connect()
-      return { client: nodeRedis(client), close: () => client.destroy() }
+      return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
     },
   }
 
@@ -86,12 +86,33 @@ describe("a connection on which nothing arrives any more, while new ones work", 
     })
     expect(told.degraded).toBeGreaterThan(0)
   })
+
+  test("through valkey-glide, which has no such timeout, it is used until it breaks, then 'throw'", async () => {
+    const { told } = await endure({
+      open: () => clients.glide(proxy.port),
+      calls: proxy.calls,
+      fault: 'black hole, glide, "throw"',
+      then: "throw",
+      strike: async ({ ofEach }) => {
+        proxy.swallowOldConnections()
+        const from = performance.now()
+        await sleep(2_000)
+        expect(ofEach.filter(({ startedAt, outcome }) => startedAt > from && outcome === "allowed")).toEqual(
+          [],
+        )
+        proxy.cut()
+      },
+      within: 3_000,
+    })
+    expect(told.unknown).toBeGreaterThan(0)
+  })
 })
 
 describe("a network that stands still and goes on", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "throw"],
+    ["glide", "closed"],
   ])("through %s, then %o", async (client, then) => {
     const { told } = await endure({
       open: () => clients[client](proxy.port),
@@ -104,9 +125,9 @@ describe("a network that stands still and goes on", () => {
         proxy.letGo()
       },
       within: 3_000,
-      answersLate: true,
+      answersLate: client !== "glide",
     })
-    expect(told.unknown).toBeGreaterThan(0)
+    expect(then === "throw" ? told.unknown : told.degraded).toBeGreaterThan(0)
   })
 })
 

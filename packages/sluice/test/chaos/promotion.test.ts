@@ -42,6 +42,7 @@ describe("a replica that is promoted while its master still answers for 150 ms",
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
+    ["glide", "throw"],
   ])("forgets what was granted in that time, through %s, then %o", async (client, then) => {
     let lost = 0
     let stretch = { from: 0, to: 0 }
@@ -78,7 +79,7 @@ describe.each([
   [5_000, shared.capacity],
   [-5_000, 0],
 ])("a promoted server whose clock is off by %d ms", (off, more) => {
-  test.each<ClientName>(["ioredis", "node-redis"])(
+  test.each<ClientName>(["ioredis", "node-redis", "glide"])(
     `admits ${more} units more at the most, and locks nobody out for longer than two seconds, through %s`,
     async (client) => {
       let offset = 0

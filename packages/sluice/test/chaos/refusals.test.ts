@@ -75,7 +75,7 @@ describe("a server that is busy with a script", () => {
     expect(spent.most).toBe(1)
   })
 
-  test.each<ClientName>(["ioredis", "node-redis"])(
+  test.each<ClientName>(["ioredis", "node-redis", "glide"])(
     "for less than that is waited for, through %s",
     async (client) => {
       const { told } = await endure({

@@ -49,7 +49,7 @@ const open: Record<"ioredis" | "node-redis", (rediscovers?: number) => Promise<C
       lazyConnect: true,
     }).on("error", () => {})
     await client.connect()
-    return { client: ioredis(client), close: () => client.disconnect() }
+    return { client: ioredis(client), emitter: client, close: () => client.disconnect() }
   },
   async "node-redis"(maxCommandRediscovers = 0) {
     const client = createSentinel({
@@ -59,7 +59,7 @@ const open: Record<"ioredis" | "node-redis", (rediscovers?: number) => Promise<C
       maxCommandRediscovers,
     }).on("error", () => {})
     await client.connect()
-    return { client: nodeRedis(client), close: () => client.destroy() }
+    return { client: nodeRedis(client), emitter: client, close: () => client.destroy() }
   },
 }
 
@@ -68,7 +68,8 @@ async function failOver(): Promise<number> {
   const from = performance.now()
   await master.kill()
   for (;;) {
-    const role = await command(replica.port, "ROLE")
+    // a replica breaks all its connections when a sentinel promotes it, this one too
+    const role = await command(replica.port, "ROLE").catch(() => undefined)
     const [, port] = (await command(sentinel.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")) as string[]
     if (Array.isArray(role) && role[0] === "master" && Number(port) === replica.port)
       return performance.now() - from

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { createLimiter, type OutagePolicy, SluiceError, tokenBucket } from "sluice"
 import { redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { clients, DEADLINE, leftOver, mayBeLate, report, resources } from "../support/chaos.js"
+import { clients, DEADLINE, mayBeLate, report } from "../support/chaos.js"
+import { census, leftOver, timersAndListeners } from "../support/leaks.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
@@ -51,11 +52,14 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
       ["node-redis", "closed"],
       ["ioredis", { local: 0.5 }],
       ["node-redis", "open"],
+      ["glide", "throw"],
     ])(
       "have it, or hear in time that there is none; afterwards all go on, through %s, then %o",
       async (client, then) => {
-        const before = resources()
-        const { client: redis, close } = await clients[client](proxy.port)
+        const before = census()
+        const { client: redis, emitter, close } = await clients[client](proxy.port)
+        const whatIsOurs = () => timersAndListeners(census({ client: emitter }))
+        const opened = whatIsOurs()
         const limiter = createLimiter({
           name: "turns",
           policy,
@@ -136,6 +140,7 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
         const { resetAfter } = await limiter.peek("k")
         expect(resetAfter).toBeLessThan(500)
         await limiter.close()
+        expect(await leftOver(opened, whatIsOurs)).toEqual({})
         close()
         expect(await leftOver(before)).toEqual({})
       },

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import { Redis } from "ioredis"
 import {
   createLimiter,
@@ -13,10 +12,11 @@ import {
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { scripts } from "../../src/stores/redis/scripts.generated.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { commandsIn, rightsFor, ruleIn } from "../support/rights.js"
 
-const docs = readFileSync(new URL("../../../../docs/redis.md", import.meta.url), "utf8")
-const rule = (/^ACL SETUSER (sluice .+)$/m.exec(docs)?.[1] ?? "").split(" ")
+const rule = ruleIn("redis.md")
 const rights = rule.filter((word) => word.startsWith("+"))
 
 let server: RedisServer
@@ -85,6 +85,25 @@ async function succeedsWith(words: readonly string[]): Promise<boolean> {
 }
 
 describe("the rights named in the docs", () => {
+  test("are those that the scripts need, and no others", () => {
+    const head = ["sluice", "on", ">secret", "resetkeys", "~sluice:1:*", "-@all"]
+    expect(rule.join(" ")).toBe([...head, ...rightsFor(scripts)].join(" "))
+  })
+
+  test("would not be known of a script that calls a command by another way", () => {
+    expect(
+      commandsIn('local call = redis.call\ncall("GET", key) call("SET", key, call("GET", key))'),
+    ).toEqual(["get", "set", "get"])
+    const hidden = [
+      "call(name, key)",
+      "pcall(call, name)",
+      'redis.pcall("GET", key)',
+      "local other = redis.call",
+    ]
+    for (const lua of hidden)
+      expect(() => commandsIn(lua), lua).toThrow("not a call of a command by its name")
+  })
+
   test("are enough", async () => {
     expect(rights.length).toBeGreaterThan(10)
     expect(await succeedsWith(rule)).toBe(true)

@@ -133,7 +133,9 @@ describe("what the server says", () => {
       code: "STORE_UNKNOWN",
       cause: { message: "no error at all" },
     })
-    await expect(store.forget([place])).rejects.toThrow("the call may have run: no error at all")
+    await expect(store.forget([place])).rejects.toThrow(
+      "the call may have run, do not repeat it: no error at all",
+    )
   })
 
   test("a call refused by a script that will not end is tried until it passes", async () => {

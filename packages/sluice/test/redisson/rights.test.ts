@@ -1,12 +1,12 @@
-import { readFileSync } from "node:fs"
 import { Redis } from "ioredis"
 import { ioredis } from "sluice/redis"
 import { redissonRateLimiter } from "sluice/redisson"
 import { describe, expect, test, vi } from "vitest"
+import { scripts } from "../../src/redisson/scripts.generated.js"
+import { rightsFor, ruleIn } from "../support/rights.js"
 import { useRig } from "./rig.js"
 
-const docs = readFileSync(new URL("../../../../docs/redisson.md", import.meta.url), "utf8")
-const rule = (/^ACL SETUSER (sluice .+)$/m.exec(docs)?.[1] ?? "").split(" ")
+const rule = ruleIn("redisson.md")
 const rights = rule.filter((word) => word.startsWith("+"))
 const rig = useRig()
 
@@ -46,6 +46,11 @@ async function succeedsWith(words: readonly string[]): Promise<boolean> {
 }
 
 describe("the rights named in docs/redisson.md", () => {
+  test("are those that the scripts need, and no others", () => {
+    const head = ["sluice", "on", ">secret", "resetkeys", "~partner", "~{partner}:*", "-@all"]
+    expect(rule.join(" ")).toBe([...head, ...rightsFor(scripts)].join(" "))
+  })
+
   test("are enough", async () => {
     expect(rights.length).toBeGreaterThan(10)
     expect(await succeedsWith(rule)).toBe(true)

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { OutagePolicy } from "sluice"
 import type { RedisStoreOptions } from "sluice/redis"
 import { expect } from "vitest"
-import { besiege, type Connection, leftOver, report, resources, type Siege, shared } from "./chaos.js"
+import { besiege, type Connection, report, type Siege, shared } from "./chaos.js"
+import { census, leftOver, timersAndListeners } from "./leaks.js"
 import type { ScriptCalls } from "./script-calls.js"
 
 export interface Trial extends RedisStoreOptions {
@@ -32,9 +33,9 @@ export interface Trial extends RedisStoreOptions {
 
 /**
  * Has 200 callers live through a fault, and says what every fault has in common: each call is over within the deadline
- * and 50 ms, and twice as long as this process itself was held up at the worst (both are reported); none is sent again
+ * and 50 ms, or twice as long more as this process itself was held up at the worst (both are reported); none is sent again
  * that may have run; no more is admitted than the policy does, and what the fault can lose; afterwards the limiter is
- * exact; nothing is left behind.
+ * exact; nothing is left behind: no socket, no timer, not even one that holds nothing open, and no listener.
  */
 export async function endure(trial: Trial) {
   const {
@@ -50,8 +51,11 @@ export async function endure(trial: Trial) {
     lostKey,
     ...options
   } = trial
-  const before = resources()
+  const before = census()
   const connection = await open()
+  const { emitter } = connection
+  const whatIsOurs = () => timersAndListeners(census({ client: emitter }))
+  const opened = whatIsOurs()
   const siege = besiege(connection.client, { then, ...options })
   await sleep(300)
   await strike(siege)
@@ -93,6 +97,7 @@ export async function endure(trial: Trial) {
   expect(await siege.admitsOf50()).toBe(50)
 
   await siege.close()
+  expect(await leftOver(opened, whatIsOurs)).toEqual({})
   connection.close()
   expect(await leftOver(before)).toEqual({})
   return { siege, told, recovery, spent }

@@ -47,14 +47,24 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   })
 }
 
-/** Starts a private server that keeps nothing on disk unless `args` say otherwise. */
+/**
+ * Starts a private server that keeps nothing on disk unless `args` say otherwise. With `socket`, commands are sent by
+ * that path to get to know it: for one that talks to nobody else in plain words.
+ */
 export async function startRedis(
-  options: { args?: string[]; dir?: string; port?: number } = {},
+  options: {
+    args?: string[] | ((port: number) => string[])
+    dir?: string
+    port?: number
+    socket?: string
+  } = {},
 ): Promise<RedisServer> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "sluice-redis-")))
-  const args = ["--save", "", "--appendonly", "no", "--dir", dir, ...(options.args ?? [])]
+  const common = ["--save", "", "--appendonly", "no", "--dir", dir]
+  const { args = [], socket } = options
+  const more = typeof args === "function" ? args : () => args
   return supervise({
-    run: (port) => launch(port, args),
+    run: (port) => launch(port, [...common, ...more(port)], [], socket),
     clean: async () => {
       if (options.dir === undefined) await rm(dir, { recursive: true, force: true })
     },
@@ -168,7 +178,12 @@ async function supervise({ run, clean, port: wanted }: Recipe): Promise<RedisSer
   }
 }
 
-async function launch(port: number, args: string[], head: string[] = []): Promise<ChildProcess> {
+async function launch(
+  port: number,
+  args: string[],
+  head: string[] = [],
+  at: number | string = port,
+): Promise<ChildProcess> {
   if (binary === undefined) throw new Error("neither redis-server nor valkey-server is on the PATH")
   const common = ["--port", String(port), "--bind", host, "--daemonize", "no", "--loglevel", "warning"]
   const child = spawn(binary, [...head, ...common, ...args], { stdio: ["ignore", "pipe", "pipe"] })
@@ -184,7 +199,7 @@ async function launch(port: number, args: string[], head: string[] = []): Promis
   try {
     await until(`server ${port} answers`, async () => {
       if (exited(child)) throw new Stillborn(`server ${port} did not start: ${log}`)
-      return answers(port, child)
+      return answers(at, child)
     })
   } catch (error) {
     await end(child)
@@ -196,9 +211,9 @@ async function launch(port: number, args: string[], head: string[] = []): Promis
 class Stillborn extends Error {}
 
 // the process id tells our server from a stranger that holds the port
-async function answers(port: number, child: ChildProcess): Promise<boolean> {
-  if ((await command(port, "PING")) !== "PONG") return false
-  return String(await command(port, "INFO", "server")).includes(`process_id:${child.pid}\r`)
+async function answers(at: number | string, child: ChildProcess): Promise<boolean> {
+  if ((await command(at, "PING")) !== "PONG") return false
+  return String(await command(at, "INFO", "server")).includes(`process_id:${child.pid}\r`)
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {

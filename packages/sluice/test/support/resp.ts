@@ -4,10 +4,14 @@ export type Reply = string | number | null | Error | Reply[]
 
 type Parsed = { value: Reply; next: number } | undefined
 
-/** Sends one command to a server on 127.0.0.1 over its own connection; rejects when the reply is an error. */
-export function command(port: number, ...args: (string | number)[]): Promise<Reply> {
+/**
+ * Sends one command to a server on 127.0.0.1, by its port or the path of its socket, over its own connection; rejects
+ * when the reply is an error.
+ */
+export function command(at: number | string, ...args: (string | number)[]): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", timeout: 5_000 })
+    const where = typeof at === "string" ? { path: at } : { port: at, host: "127.0.0.1" }
+    const socket = connect({ ...where, timeout: 5_000 })
     let received = Buffer.alloc(0)
     socket.on("data", (chunk) => {
       received = Buffer.concat([received, chunk])
@@ -19,7 +23,7 @@ export function command(port: number, ...args: (string | number)[]): Promise<Rep
     })
     const fail = (what: string) => () => {
       socket.destroy()
-      reject(new Error(`${args[0]}: ${what} by 127.0.0.1:${port}`))
+      reject(new Error(`${args[0]}: ${what} by ${at}`))
     }
     socket.on("error", reject)
     socket.on("timeout", fail("no reply"))

@@ -42,13 +42,18 @@ const glideNames: Readonly<Record<string, string>> = {
   TryAgain: "TRYAGAIN",
 }
 
-/** What clients say of a call that they never sent. */
+/** What clients say of a call that they never sent, because they have no connection; why, they say elsewhere. */
+const offline: readonly string[] = [
+  "Stream isn't writeable and enableOfflineQueue options is false",
+  "Cluster isn't ready and enableOfflineQueue options is false",
+  "The client is offline",
+]
+
+/** What they say of other calls that they never sent. */
 const unsent: readonly [text: string, outcome: Outcome][] = [
-  ["Stream isn't writeable and enableOfflineQueue options is false", "again"],
-  ["Cluster isn't ready and enableOfflineQueue options is false", "again"],
-  ["The client is offline", "again"],
   ["The client is closed", "refused"],
   ["Reached maximum inflight requests", "again"],
+  ["Standalone connect failed", "again"],
   ["Unable to execute requests; the client is closed", "refused"],
 ]
 
@@ -59,8 +64,14 @@ export function outcomeOf(error: unknown): Outcome {
   const message = String(error.message)
   const code = codeOf(message)
   if (Object.hasOwn(replies, code)) return replies[code] as Outcome
+  if (isOffline(message)) return "again"
   for (const [text, outcome] of unsent) if (message.startsWith(text)) return outcome
   return "unknown"
+}
+
+/** Whether a client says with this message that it has no connection. */
+export function isOffline(message: string): boolean {
+  return offline.some((text) => message.startsWith(text))
 }
 
 /** The code of an error reply, from the message that a client made of it. */

@@ -29,6 +29,7 @@ describe("an error", () => {
     ["An error was signalled by the server: - constructor: x", "unknown"],
     ["OOM: command not allowed when used memory > 'maxmemory'. script: 5f", "refused"],
     ["Reached maximum inflight requests- ClientError", "again"],
+    ["Standalone connect failed - IoError: Received error for address `127.0.0.1:1`: WRONGPASS", "again"],
     ["Unable to execute requests; the client is closed. Please create a new client.", "refused"],
     ["timed out", "unknown"],
     ["Socket closed unexpectedly", "unknown"],

@@ -1,7 +1,7 @@
 import { SluiceError, shown } from "../../errors.js"
 import type { Call } from "./call.js"
 import type { RedisClient } from "./client.js"
-import { outcomeOf } from "./outcome.js"
+import { isOffline, outcomeOf } from "./outcome.js"
 
 /** Runs a script by its hash, or by its text on a server that does not know it; EVAL loads and runs at once. */
 export function runScript(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
@@ -20,11 +20,14 @@ export function errorOf(thrown: unknown): Error {
 /** Says whether the call that met this error may have run. */
 export function storeError(cause: Error): SluiceError {
   if (cause instanceof SluiceError) return cause
-  return outcomeOf(cause) === "unknown"
-    ? new SluiceError("STORE_UNKNOWN", `no answer from Redis; the call may have run: ${cause.message}`, {
-        cause,
-      })
-    : new SluiceError("STORE_REFUSED", `Redis did not run the call: ${cause.message}`, { cause })
+  const said = String(cause.message)
+  if (outcomeOf(cause) === "unknown") {
+    const message = `no answer from Redis; the call may have run, do not repeat it: ${said}`
+    return new SluiceError("STORE_UNKNOWN", message, { cause })
+  }
+  const why = isOffline(said) ? 'the client has no connection, its "error" events say why: ' : ""
+  const message = `Redis did not run the call, it is safe to ask again: ${why}${said}`
+  return new SluiceError("STORE_REFUSED", message, { cause })
 }
 
 export function sleep(ms: number): Promise<void> {

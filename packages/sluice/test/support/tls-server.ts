@@ -1,0 +1,79 @@
+import { execFile } from "node:child_process"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { command, startRedis } from "./redis-server.js"
+
+export interface TlsServer {
+  readonly host: "127.0.0.1"
+  readonly port: number
+  /** The certificate of the authority that has signed the server's. */
+  readonly ca: string
+  /** Sends one command as who may do everything. */
+  admin(...args: (string | number)[]): ReturnType<typeof command>
+  stop(): Promise<void>
+}
+
+/** Starts a private server that talks TLS only, with a certificate of today. */
+export async function startTlsRedis(): Promise<TlsServer> {
+  const dir = await mkdtemp(join(tmpdir(), "sluice-tls-"))
+  const file = (name: string) => join(dir, name)
+  try {
+    await certify(file)
+    const socket = file("admin.sock")
+    const server = await startRedis({
+      dir,
+      socket,
+      args: (port) => [
+        ...["--port", "0", "--tls-port", String(port), "--unixsocket", socket, "--tls-auth-clients", "no"],
+        ...["--tls-cert-file", file("server.crt"), "--tls-key-file", file("server.key")],
+        ...["--tls-ca-cert-file", file("ca.crt")],
+      ],
+    })
+    return {
+      host: server.host,
+      port: server.port,
+      ca: await readFile(file("ca.crt"), "utf8"),
+      admin: (...args) => command(socket, ...args),
+      async stop() {
+        await server.stop()
+        await rm(dir, { recursive: true, force: true })
+      },
+    }
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Makes an authority, and a certificate of it for this host. */
+async function certify(file: (name: string) => string): Promise<void> {
+  const openssl = (...args: string[]) => promisify(execFile)("openssl", args)
+  const make = [
+    "req",
+    "-x509",
+    "-days",
+    "2",
+    "-nodes",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+  ]
+  const into = (name: string) => ["-keyout", file(`${name}.key`), "-out", file(`${name}.crt`)]
+  await openssl(...make, ...into("ca"), "-subj", "/CN=authority of a test")
+  await openssl(
+    ...[
+      ...make,
+      ...into("server"),
+      "-subj",
+      "/CN=localhost",
+      "-CA",
+      file("ca.crt"),
+      "-CAkey",
+      file("ca.key"),
+    ],
+    ...["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:false"],
+  )
+}
