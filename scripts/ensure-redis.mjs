@@ -1,4 +1,5 @@
-// Makes sure that the tests find a Redis server: installs Debian's where it may, says what to install elsewhere.
+// Makes sure that the tests find a Redis server, and what makes certificates for it: installs Debian's where it may, says
+// what to install elsewhere.
 import { spawnSync } from "node:child_process"
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -17,7 +18,13 @@ function onPath(command) {
   })
 }
 
-const present = () => onPath("redis-server") || onPath("valkey-server")
+/** Debian's packages that are missing. */
+function missing() {
+  const packages = []
+  if (!onPath("redis-server") && !onPath("valkey-server")) packages.push("redis-server")
+  if (!onPath("openssl")) packages.push("openssl")
+  return packages
+}
 
 function stop(message) {
   console.error(message)
@@ -31,20 +38,25 @@ function apt(...args) {
   return status === 0
 }
 
-function install() {
+function install(packages) {
   const ours = !existsSync(policy)
   if (ours) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 })
   try {
-    return apt("update") && apt("install", "-y", "--no-install-recommends", "redis-server")
+    return apt("update") && apt("install", "-y", "--no-install-recommends", ...packages)
   } finally {
     if (ours) rmSync(policy)
   }
 }
 
-if (!present()) {
+const packages = missing()
+if (packages.length > 0) {
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    stop("The tests need a Redis server: install redis-server (7.0 or later) or valkey-server on the PATH.")
+    stop(
+      "The tests need a Redis server and openssl: install redis-server (7.0 or later) or valkey-server, and openssl, on the PATH.",
+    )
   }
-  console.log("No Redis server on the PATH: installing redis-server with apt-get ...")
-  if (!install() || !present()) stop("apt-get could not install redis-server: install it by hand.")
+  const names = packages.join(" and ")
+  console.log(`Not on the PATH: installing ${names} with apt-get ...`)
+  if (!install(packages) || missing().length > 0)
+    stop(`apt-get could not install ${names}: install it by hand.`)
 }

@@ -107,7 +107,10 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     const charged = chargesOf(key, options)
     checkSignal(options.signal)
     if (waiters.size >= maxWaiters) {
-      throw new SluiceError("QUEUE_FULL", `${maxWaiters} wait for limiter ${shown(name)} already: maxWaiters`)
+      throw new SluiceError(
+        "QUEUE_FULL",
+        `${maxWaiters} wait for limiter ${shown(name)} already; shed the work, or raise maxWaiters`,
+      )
     }
     const answer = await waiters.join(charged, maxWait, options.signal)
     const decision = decide(charged, answer)
@@ -227,5 +230,8 @@ function refuseLeaky(named: Named): void {
 }
 
 function closedError(name: string): SluiceError {
-  return new SluiceError("CLOSED", `limiter ${shown(name)} is closed`)
+  return new SluiceError(
+    "CLOSED",
+    `limiter ${shown(name)} is closed; create another, or close it after the last ask`,
+  )
 }

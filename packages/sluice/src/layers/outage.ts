@@ -59,9 +59,13 @@ export function outage(
   }
 
   const givenUp = (breaker: Breaker) =>
-    new SluiceError("STORE_REFUSED", "the store does not answer; it was not asked, and will be again soon", {
-      cause: breaker.error,
-    })
+    new SluiceError(
+      "STORE_REFUSED",
+      "the store does not answer; it was not asked and will be again soon: see outage.then for an answer meanwhile",
+      {
+        cause: breaker.error,
+      },
+    )
 
   const judge = (breaker: Breaker, error: unknown) => {
     if (isOutage(error)) breaker.failed(error)

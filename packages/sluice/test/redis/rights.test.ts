@@ -46,6 +46,7 @@ async function useEverything(client: Redis): Promise<void> {
       await limiter.tryAcquire("k")
       clock.advance(1)
     }
+    await limiter.tryAcquire("k", { policy: { alone: policy.bucket } })
     await limiter.tryAcquire("k", { cost: 40 })
     clock.advance(60)
     await limiter.tryAcquire("k", { policy: { log }, cost: 45 })

@@ -95,7 +95,12 @@ export function gather(
   return (ask) => {
     if (waiting.asks >= MOST_WAITING) {
       const refused = new Later<Answer>()
-      refused.reject(new SluiceError("STORE_REFUSED", `${MOST_WAITING} asks wait for Redis already`))
+      refused.reject(
+        new SluiceError(
+          "STORE_REFUSED",
+          `${MOST_WAITING} asks wait for Redis already; ask again when some are answered`,
+        ),
+      )
       return refused
     }
     waiting.asks += 1
