@@ -10,15 +10,23 @@ const algorithms = {
   log: "algorithms/log/log",
 }
 
-const ask = (...used) => ["stores/redis/lua/clock.lua", ...used, "stores/redis/lua/ask.lua"]
+const lua = (name) => `stores/redis/lua/${name}.lua`
+
+/** Answers asks under these algorithms. What is plain comes first and may return: what is not needed is not even defined. */
+const ask = (names, { further = false } = {}) => [
+  lua("clock"),
+  ...names.map((name) => `${algorithms[name]}-plain.lua`),
+  lua("plain"),
+  lua("state"),
+  ...names.map((name) => [`${algorithms[name]}.lua`, ...(further ? [`${algorithms[name]}-turns.lua`] : [])]),
+  ...(further ? [lua("modes")] : []),
+  lua("ask"),
+]
 
 /** One script for asks of any kind, and a shorter one for what most asks need of each algorithm. */
 const scripts = {
-  ask: ask(
-    ...Object.values(algorithms).map((path) => [`${path}.lua`, `${path}-turns.lua`]),
-    "stores/redis/lua/modes.lua",
-  ),
-  ...Object.fromEntries(Object.entries(algorithms).map(([name, path]) => [name, ask([`${path}.lua`])])),
+  ask: ask(Object.keys(algorithms), { further: true }),
+  ...Object.fromEntries(Object.keys(algorithms).map((name) => [name, ask([name])])),
 }
 
 const onRedisson = (name) => ["redisson/lua/state.lua", `redisson/lua/${name}.lua`]

@@ -4,7 +4,7 @@
 -- there: 12, 22, 26 or 36 bytes, and 15 more.
 -- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
 -- where it is 0.
-local bucket = { inString = true }
+local bucket = {}
 algorithms.bucket = bucket
 
 local function read(terms, key)
@@ -133,26 +133,6 @@ function bucket.step(terms, key, count, granted, spend, reply)
   if terms.parts or terms.step then reply[#reply + 1] = part end
   if terms.step then reply[#reply + 1] = now - at end
   return granted
-end
-
--- What nearly every ask is: one for a bucket without parts, steps or a line, that has room. Whether it is; with a reply
--- it is spent, as by step.
-function bucket.plain(terms, key, value, reply)
-  local full, before = now, 0
-  if value and #value == 12 then
-    full = unpack(">i7", value)
-    before = full + 1
-  elseif value or not fresh then
-    return false
-  end
-  local ahead = max(full - now, 0) + terms.cost
-  -- with room left it lies no further ahead than its capacity: no clock has jumped
-  if ahead > terms.span or terms.parts or terms.step then return false end
-  if reply then
-    write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
-    reply[#reply + 1] = ahead
-  end
-  return true
 end
 
 function bucket.give(terms, key, debitedAt)

@@ -1,6 +1,6 @@
 -- Fixed window; fixed-window.ts beside this file is its twin and says what the names mean.
 -- State: a string, ">I7I7I6I5" start stop used reach, and a byte more if it was booked.
-local fixedWindow = { inString = true }
+local fixedWindow = {}
 algorithms.fixedWindow = fixedWindow
 
 local function read(terms, key)

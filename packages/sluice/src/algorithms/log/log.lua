@@ -3,7 +3,6 @@
 local log = {}
 algorithms.log = log
 
-local WRAP = 281474976710656
 local PRUNE = 32
 local function packed(at, sum, till, leads)
   local value = pack(">I7I6I6", at, sum, till)
@@ -11,24 +10,12 @@ local function packed(at, sum, till, leads)
 end
 local BASE = packed(0, 0, 0)
 
--- Sets when a log that matters until expiresAt, and did until before, is dropped; see clock.lua.
-local function expire(key, expiresAt, before)
-  local stretch = ceil(expiresAt / STRETCH)
-  if callersNow then
-    call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-  elseif stretch ~= ceil(before / STRETCH) then
-    call("PEXPIREAT", key, format("%d", stretch * 900))
-  end
-end
-
 local function entry(index, value)
   local at, sum, till = unpack(">I7I6I6", value)
   return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
-
-local function units(sum, base) return (sum - base + WRAP) % WRAP end
 
 -- The first entry between two whose value reaches a target, given that the one below does not and the one above
 -- does. Guesses in proportion and halves in turn: every probe is a LINDEX, the dearer the deeper in the list.
@@ -213,40 +200,6 @@ function log.step(terms, key, count, granted, spend, reply)
   reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
   if granted < count then reply[#reply + 1] = wait(terms, view, key) end
   return granted
-end
-
--- What nearly every ask is: one that fits into a log in use, without a line, from which no more than one entry has left.
--- Whether it is; with a reply it is spent, as by step.
-function log.plain(terms, key, _, reply)
-  local head = call("LRANGE", key, "0", "2")
-  local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-  if not newest or #newest > 19 then return false end
-  local from = now - terms.window + 1
-  local _, base = unpack(">I7I6", head[1])
-  local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-  local left = firstAt < from
-  if left then
-    if not head[3] or unpack(">I7", head[3]) < from then return false end
-    base = firstSum
-  end
-  local last, sum, till = unpack(">I7I6I6", newest)
-  local total = units(sum, base) + terms.cost
-  if last > now or total > terms.limit then return false end
-  if reply then
-    local expiresAt = max(ceil((now + terms.window) / 1000), till)
-    local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
-    local ownWindow = till >= ceil((last + terms.window) / 1000)
-    if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
-      call("LSET", key, "-1", value)
-    else
-      call("RPUSH", key, value)
-    end
-    if left and firstTill * 1000 <= now then call("LPOP", key) end
-    expire(key, expiresAt * 1000, till * 1000)
-    reply[#reply + 1] = total
-    reply[#reply + 1] = terms.window
-  end
-  return true
 end
 
 function log.give(terms, key, debitedAt)

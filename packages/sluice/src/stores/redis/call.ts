@@ -45,60 +45,44 @@ export const further: ReadonlySet<ScriptAsk["mode"]> = new Set([
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
 export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly SentAsk[]): Call {
   const keys: string[] = []
-  const numbers: number[] = []
-  const plans = new Plans()
-  let follows = false
+  const first = asks[0] as SentAsk
+  let alike = true
   for (const ask of asks) {
-    if (ask.follows) follows = true
-    for (const part of ask.parts) keys.push(keyOf(part))
-    if (ask.note !== undefined) keys.push(ask.note.key)
-    numbers.push(plans.numberOf(ask))
+    const { parts, note } = ask
+    for (let i = 0; i < parts.length; i += 1) keys.push(keyOf(parts[i] as Part))
+    if (note !== undefined) keys.push(note.key)
+    alike &&= !ask.follows && samePlan(ask, first)
   }
-  const args = [now, plans.text]
-  if (plans.several || follows) args.push(`[${numbers.join()}]`)
-  return { script: plans.script, keys, args }
+  // asks that come together are most often alike
+  if (alike) return { script: scriptFor([first]), keys, args: [now, `[${planText(first)}]`] }
+  const plans = new Map<string, { readonly number: number; readonly ask: SentAsk }>()
+  const numbers = asks.map((ask) => {
+    const text = planText(ask)
+    const plan = plans.get(text) ?? { number: plans.size + 1, ask }
+    plans.set(text, plan)
+    return plan.number
+  })
+  const script = scriptFor([...plans.values()].map(({ ask }) => ask))
+  return { script, keys, args: [now, `[${[...plans.keys()].join()}]`, `[${numbers.join()}]`] }
 }
 
-/** The plans of a call: what its asks have in common but for their keys. */
-class Plans {
-  readonly #numbers = new Map<string, number>()
-  readonly #algorithms = new Set<string>()
-  #further = false
-  #last: ScriptAsk | undefined
-  #lastNumber = 0
-
-  get text(): string {
-    return `[${[...this.#numbers.keys()].join()}]`
-  }
-
-  get several(): boolean {
-    return this.#numbers.size > 1
-  }
-
-  /** The script of the one algorithm that all plans need, or the longer one that has them all. */
-  get script(): Call["script"] {
-    const [name, ...others] = this.#algorithms
-    return others.length === 0 && !this.#further
-      ? scripts[name as "bucket" | "fixedWindow" | "log"]
-      : scripts.ask
-  }
-
-  /** The number of the plan of an ask, which becomes one of the plans if it was none. */
-  numberOf(ask: ScriptAsk): number {
-    // asks that follow each other are most often alike
-    if (this.#last !== undefined && samePlan(ask, this.#last)) return this.#lastNumber
-    const text = `["${ask.mode}",${JSON.stringify(ask.count)}${ask.parts.map(partText).join("")}]`
-    let number = this.#numbers.get(text)
-    if (number === undefined) {
-      number = this.#numbers.size + 1
-      this.#numbers.set(text, number)
-      for (const { policy } of ask.parts) this.#algorithms.add(countingOf(policy).algorithm.lua)
-      if (further.has(ask.mode)) this.#further = true
+/** The script of the one algorithm that all of these need, or the longer one that has everything. */
+function scriptFor(asks: readonly ScriptAsk[]): Call["script"] {
+  let name: string | undefined
+  for (const { parts, mode } of asks) {
+    if (further.has(mode)) return scripts.ask
+    for (let i = 0; i < parts.length; i += 1) {
+      const { lua } = countingOf((parts[i] as Part).policy).algorithm
+      if (name !== undefined && name !== lua) return scripts.ask
+      name = lua
     }
-    this.#last = ask
-    this.#lastNumber = number
-    return number
   }
+  return scripts[name as "bucket" | "fixedWindow" | "log"]
+}
+
+/** What an ask has in common with others but for the keys. */
+function planText({ mode, count, parts }: ScriptAsk): string {
+  return `["${mode}",${JSON.stringify(count)}${parts.map(partText).join("")}]`
 }
 
 /** Whether two asks have the same plan, as far as a look can tell. */

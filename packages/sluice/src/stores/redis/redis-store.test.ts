@@ -49,8 +49,9 @@ describe("an error", () => {
   })
 })
 
+const policy = fixedWindow({ limit: 5, window: 1 })
 const ask = (key: string, cost = 1, follows = false): SentAsk => ({
-  parts: [{ scope: scopeOf("n", "x"), key, policy: fixedWindow({ limit: 5, window: 1 }), cost }],
+  parts: [{ scope: scopeOf("n", "x"), key, policy, cost }],
   count: 1,
   mode: "spend",
   follows,

@@ -1,15 +1,11 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "4e29d7d1bd1d7e35ba3dd065c9e691a53843faac",
-    source: `local algorithms = {}
-local modes = {}
-local call = redis.call
-local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
-local format, sub = string.format, string.sub
+    sha: "e1b259e614190d766aedb41c593b072a5b9e5c97",
+    source: `local call = redis.call
+local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
-local GRACE = 1000000
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
@@ -17,18 +13,6 @@ local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
-end
-local lead = 0
-local strings = {}
-local fresh = false
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
-end
-local function get(key)
-local value = strings[key] or call("GET", key)
-strings[key] = value
-return value
 end
 local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -40,12 +24,155 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
+local plain = {}
+local fresh = false
+function plain.bucket(terms, key, value, reply)
+local full, before = now, 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+elseif value or not fresh then
+return false
+end
+local ahead = max(full - now, 0) + terms.cost
+if ahead > terms.span or terms.parts or terms.step then return false end
+if reply then
+write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+reply[#reply + 1] = ahead
+end
+return true
+end
+function plain.fixedWindow(terms, key, value, reply)
+local window = terms.window
+local start, stop, used, reach, before = now, now, 0, 0, 0
+if value and #value == 25 then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+elseif value or not fresh then
+return false
+end
+local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
+if stop == now then stop = ends end
+if start > now or stop ~= ends or used + terms.cost > terms.limit then return false end
+if reply then
+used = used + terms.cost
+write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
+reply[#reply + 1] = used
+reply[#reply + 1] = stop - now
+end
+return true
+end
+local WRAP = 281474976710656
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+local function expire(key, expiresAt, before)
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
+function plain.log(terms, key, _, reply)
+local head = call("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if not newest or #newest > 19 then return false end
+local from = now - terms.window + 1
+local _, base = unpack(">I7I6", head[1])
+local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+local left = firstAt < from
+if left then
+if not head[3] or unpack(">I7", head[3]) < from then return false end
+base = firstSum
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = units(sum, base) + terms.cost
+if last > now or total > terms.limit then return false end
+if reply then
+local expiresAt = max(ceil((now + terms.window) / 1000), till)
+local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local ownWindow = till >= ceil((last + terms.window) / 1000)
+if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+call("LSET", key, "-1", value)
+else
+call("RPUSH", key, value)
+end
+if left and firstTill * 1000 <= now then call("LPOP", key) end
+expire(key, expiresAt * 1000, till * 1000)
+reply[#reply + 1] = total
+reply[#reply + 1] = terms.window
+end
+return true
+end
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
+local function readValues()
+if keys == 1 then
+values = { call("GET", KEYS[1]) }
+fresh = true
+return
+end
+values = call("MGET", spread(KEYS))
+local absent = {}
+for i = 1, keys do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain()
+local plan = plans[1]
+local parts = #plan / 2 - 1
+local first, terms = plain[plan[3]], plan[4]
+if not values and plan[3] ~= "log" then readValues() end
+local known = values or {}
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+end
+elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+pcall(spendPlain)
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local min, huge, sub = math.min, math.huge, string.sub
+local GRACE = 1000000
+local algorithms = {}
+local modes = {}
+local lead = 0
+local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
 local function set(key, value, expiresAt, before)
 write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
-local bucket = { inString = true }
+local bucket = {}
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
@@ -165,22 +292,6 @@ if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
-function bucket.plain(terms, key, value, reply)
-local full, before = now, 0
-if value and #value == 12 then
-full = unpack(">i7", value)
-before = full + 1
-elseif value or not fresh then
-return false
-end
-local ahead = max(full - now, 0) + terms.cost
-if ahead > terms.span or terms.parts or terms.step then return false end
-if reply then
-write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
-reply[#reply + 1] = ahead
-end
-return true
-end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
 local whole, pieces = terms.cost, terms.costPart or 0
@@ -263,7 +374,7 @@ return fits
 end
 end
 do
-local fixedWindow = { inString = true }
+local fixedWindow = {}
 algorithms.fixedWindow = fixedWindow
 local function read(terms, key)
 local start, stop, used, reach, booked, expiresAt = now, now, 0, 0, 0, 0
@@ -369,27 +480,17 @@ end
 do
 local log = {}
 algorithms.log = log
-local WRAP = 281474976710656
 local PRUNE = 32
 local function packed(at, sum, till, leads)
 local value = pack(">I7I6I6", at, sum, till)
 return leads and leads > 0 and value .. pack(">I5", leads) or value
 end
 local BASE = packed(0, 0, 0)
-local function expire(key, expiresAt, before)
-local stretch = ceil(expiresAt / STRETCH)
-if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
-end
-end
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
 return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
-local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function search(key, value, target, below, above)
 local guess = true
 while above.index - below.index > 1 do
@@ -546,37 +647,6 @@ reply[#reply + 1] = view.total
 reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
-end
-function log.plain(terms, key, _, reply)
-local head = call("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return false end
-local from = now - terms.window + 1
-local _, base = unpack(">I7I6", head[1])
-local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-local left = firstAt < from
-if left then
-if not head[3] or unpack(">I7", head[3]) < from then return false end
-base = firstSum
-end
-local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + terms.cost
-if last > now or total > terms.limit then return false end
-if reply then
-local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
-local ownWindow = till >= ceil((last + terms.window) / 1000)
-if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
-call("LSET", key, "-1", value)
-else
-call("RPUSH", key, value)
-end
-if left and firstTill * 1000 <= now then call("LPOP", key) end
-expire(key, expiresAt * 1000, till * 1000)
-reply[#reply + 1] = total
-reply[#reply + 1] = terms.window
-end
-return true
 end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
@@ -822,47 +892,6 @@ end
 reply[#reply + 1] = 1
 end
 modes.settle = { keys = 1, answer = settle }
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
-local keys = #KEYS
-local reply = { now }
-local asks, used = 0, 0
-local told = 1
-local values = {}
-if plans[1][3] and algorithms[plans[1][3]].inString then
-values = call("MGET", spread(KEYS))
-if numbers then
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
-end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-local absent = {}
-for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
-for i = 1, alike and #values or 0 do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
-end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
-end
-local function spendPlain(plan, parts)
-local plain, terms = algorithms[plan[3]].plain, plan[4]
-while used < keys do
-told = #reply
-if parts > 1 then
-for part = 1, parts do
-local i = used + part
-if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
-end
-for part = 1, parts do
-local i = used + part
-algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
-end
-elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
-return
-end
-asks, used = asks + 1, used + parts
-end
-end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -902,11 +931,6 @@ local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-if alike then spendPlain(plan, parts) end
-if used == keys then return end
-if not numbers then
-for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
-end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -919,8 +943,11 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
+if alike then spendPlain() end
 end
 end
+if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
+for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -934,15 +961,11 @@ end
 return reply`,
   },
   bucket: {
-    sha: "5819c68ed1cf3c3c934abb021c757b9426ee655d",
-    source: `local algorithms = {}
-local modes = {}
-local call = redis.call
-local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
-local format, sub = string.format, string.sub
+    sha: "fba08e36129060215c5172f62dec760c0f3bc903",
+    source: `local call = redis.call
+local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
-local GRACE = 1000000
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
@@ -950,18 +973,6 @@ local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
-end
-local lead = 0
-local strings = {}
-local fresh = false
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
-end
-local function get(key)
-local value = strings[key] or call("GET", key)
-strings[key] = value
-return value
 end
 local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -973,12 +984,93 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
+local plain = {}
+local fresh = false
+function plain.bucket(terms, key, value, reply)
+local full, before = now, 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+elseif value or not fresh then
+return false
+end
+local ahead = max(full - now, 0) + terms.cost
+if ahead > terms.span or terms.parts or terms.step then return false end
+if reply then
+write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+reply[#reply + 1] = ahead
+end
+return true
+end
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
+local function readValues()
+if keys == 1 then
+values = { call("GET", KEYS[1]) }
+fresh = true
+return
+end
+values = call("MGET", spread(KEYS))
+local absent = {}
+for i = 1, keys do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain()
+local plan = plans[1]
+local parts = #plan / 2 - 1
+local first, terms = plain[plan[3]], plan[4]
+if not values and plan[3] ~= "log" then readValues() end
+local known = values or {}
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+end
+elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+pcall(spendPlain)
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local min, huge, sub = math.min, math.huge, string.sub
+local GRACE = 1000000
+local algorithms = {}
+local modes = {}
+local lead = 0
+local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
 local function set(key, value, expiresAt, before)
 write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
-local bucket = { inString = true }
+local bucket = {}
 algorithms.bucket = bucket
 local function read(terms, key)
 local step = terms.step
@@ -1098,22 +1190,6 @@ if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
-function bucket.plain(terms, key, value, reply)
-local full, before = now, 0
-if value and #value == 12 then
-full = unpack(">i7", value)
-before = full + 1
-elseif value or not fresh then
-return false
-end
-local ahead = max(full - now, 0) + terms.cost
-if ahead > terms.span or terms.parts or terms.step then return false end
-if reply then
-write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
-reply[#reply + 1] = ahead
-end
-return true
-end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
 local whole, pieces = terms.cost, terms.costPart or 0
@@ -1137,47 +1213,6 @@ part = 0
 if lapsesAt <= now then return drop(key) end
 end
 keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
-end
-end
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
-local keys = #KEYS
-local reply = { now }
-local asks, used = 0, 0
-local told = 1
-local values = {}
-if plans[1][3] and algorithms[plans[1][3]].inString then
-values = call("MGET", spread(KEYS))
-if numbers then
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
-end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-local absent = {}
-for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
-for i = 1, alike and #values or 0 do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
-end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
-end
-local function spendPlain(plan, parts)
-local plain, terms = algorithms[plan[3]].plain, plan[4]
-while used < keys do
-told = #reply
-if parts > 1 then
-for part = 1, parts do
-local i = used + part
-if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
-end
-for part = 1, parts do
-local i = used + part
-algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
-end
-elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
-return
-end
-asks, used = asks + 1, used + parts
 end
 end
 local function spendOrPeek(plan, parts)
@@ -1219,11 +1254,6 @@ local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-if alike then spendPlain(plan, parts) end
-if used == keys then return end
-if not numbers then
-for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
-end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -1236,8 +1266,11 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
+if alike then spendPlain() end
 end
 end
+if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
+for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -1251,15 +1284,11 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "6df3c8b4453106a77bdd878ea25e8b2cd00dd925",
-    source: `local algorithms = {}
-local modes = {}
-local call = redis.call
-local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
-local format, sub = string.format, string.sub
+    sha: "0d0ac8bf26247abfabbeaf4c2184cb8738ff5a33",
+    source: `local call = redis.call
+local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
-local GRACE = 1000000
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
@@ -1267,18 +1296,6 @@ local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
-end
-local lead = 0
-local strings = {}
-local fresh = false
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
-end
-local function get(key)
-local value = strings[key] or call("GET", key)
-strings[key] = value
-return value
 end
 local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -1290,12 +1307,98 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
+local plain = {}
+local fresh = false
+function plain.fixedWindow(terms, key, value, reply)
+local window = terms.window
+local start, stop, used, reach, before = now, now, 0, 0, 0
+if value and #value == 25 then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+elseif value or not fresh then
+return false
+end
+local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
+if stop == now then stop = ends end
+if start > now or stop ~= ends or used + terms.cost > terms.limit then return false end
+if reply then
+used = used + terms.cost
+write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
+reply[#reply + 1] = used
+reply[#reply + 1] = stop - now
+end
+return true
+end
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
+local function readValues()
+if keys == 1 then
+values = { call("GET", KEYS[1]) }
+fresh = true
+return
+end
+values = call("MGET", spread(KEYS))
+local absent = {}
+for i = 1, keys do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain()
+local plan = plans[1]
+local parts = #plan / 2 - 1
+local first, terms = plain[plan[3]], plan[4]
+if not values and plan[3] ~= "log" then readValues() end
+local known = values or {}
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+end
+elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+pcall(spendPlain)
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local min, huge, sub = math.min, math.huge, string.sub
+local GRACE = 1000000
+local algorithms = {}
+local modes = {}
+local lead = 0
+local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
 local function set(key, value, expiresAt, before)
 write(key, value, expiresAt, before)
 strings[key] = value
 end
 do
-local fixedWindow = { inString = true }
+local fixedWindow = {}
 algorithms.fixedWindow = fixedWindow
 local function read(terms, key)
 local start, stop, used, reach, booked, expiresAt = now, now, 0, 0, 0, 0
@@ -1357,47 +1460,6 @@ if used == 0 and start <= now then return drop(key) end
 keep(key, start, stop, used, reach, before, booked)
 end
 end
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
-local keys = #KEYS
-local reply = { now }
-local asks, used = 0, 0
-local told = 1
-local values = {}
-if plans[1][3] and algorithms[plans[1][3]].inString then
-values = call("MGET", spread(KEYS))
-if numbers then
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
-end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-local absent = {}
-for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
-for i = 1, alike and #values or 0 do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
-end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
-end
-local function spendPlain(plan, parts)
-local plain, terms = algorithms[plan[3]].plain, plan[4]
-while used < keys do
-told = #reply
-if parts > 1 then
-for part = 1, parts do
-local i = used + part
-if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
-end
-for part = 1, parts do
-local i = used + part
-algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
-end
-elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
-return
-end
-asks, used = asks + 1, used + parts
-end
-end
 local function spendOrPeek(plan, parts)
 local spend = plan[1] == "spend"
 local count = plan[2]
@@ -1437,11 +1499,6 @@ local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-if alike then spendPlain(plan, parts) end
-if used == keys then return end
-if not numbers then
-for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
-end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -1454,8 +1511,11 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
+if alike then spendPlain() end
 end
 end
+if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
+for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -1469,15 +1529,11 @@ end
 return reply`,
   },
   log: {
-    sha: "27de74e51ef9837d753cb973c1bbafb6fc2663c5",
-    source: `local algorithms = {}
-local modes = {}
-local call = redis.call
-local floor, ceil, min, max, huge = math.floor, math.ceil, math.min, math.max, math.huge
-local format, sub = string.format, string.sub
+    sha: "c8108ceac0cb073cce0dda67fb713d9a6c125099",
+    source: `local call = redis.call
+local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
-local GRACE = 1000000
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
@@ -1485,18 +1541,6 @@ local now = callersNow
 if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
-end
-local lead = 0
-local strings = {}
-local fresh = false
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
-end
-local function get(key)
-local value = strings[key] or call("GET", key)
-strings[key] = value
-return value
 end
 local function write(key, value, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -1508,20 +1552,10 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
-local function set(key, value, expiresAt, before)
-write(key, value, expiresAt, before)
-strings[key] = value
-end
-do
-local log = {}
-algorithms.log = log
+local plain = {}
+local fresh = false
 local WRAP = 281474976710656
-local PRUNE = 32
-local function packed(at, sum, till, leads)
-local value = pack(">I7I6I6", at, sum, till)
-return leads and leads > 0 and value .. pack(">I5", leads) or value
-end
-local BASE = packed(0, 0, 0)
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
@@ -1530,12 +1564,118 @@ elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
+function plain.log(terms, key, _, reply)
+local head = call("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if not newest or #newest > 19 then return false end
+local from = now - terms.window + 1
+local _, base = unpack(">I7I6", head[1])
+local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+local left = firstAt < from
+if left then
+if not head[3] or unpack(">I7", head[3]) < from then return false end
+base = firstSum
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = units(sum, base) + terms.cost
+if last > now or total > terms.limit then return false end
+if reply then
+local expiresAt = max(ceil((now + terms.window) / 1000), till)
+local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local ownWindow = till >= ceil((last + terms.window) / 1000)
+if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+call("LSET", key, "-1", value)
+else
+call("RPUSH", key, value)
+end
+if left and firstTill * 1000 <= now then call("LPOP", key) end
+expire(key, expiresAt * 1000, till * 1000)
+reply[#reply + 1] = total
+reply[#reply + 1] = terms.window
+end
+return true
+end
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
+local function readValues()
+if keys == 1 then
+values = { call("GET", KEYS[1]) }
+fresh = true
+return
+end
+values = call("MGET", spread(KEYS))
+local absent = {}
+for i = 1, keys do
+if not values[i] then absent[#absent + 1] = KEYS[i] end
+end
+fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+local function spendPlain()
+local plan = plans[1]
+local parts = #plan / 2 - 1
+local first, terms = plain[plan[3]], plan[4]
+if not values and plan[3] ~= "log" then readValues() end
+local known = values or {}
+while used < keys do
+told = #reply
+if parts > 1 then
+for part = 1, parts do
+local i = used + part
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+end
+for part = 1, parts do
+local i = used + part
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+end
+elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+return
+end
+asks, used = asks + 1, used + parts
+end
+end
+local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
+if alike then
+pcall(spendPlain)
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local min, huge, sub = math.min, math.huge, string.sub
+local GRACE = 1000000
+local algorithms = {}
+local modes = {}
+local lead = 0
+local strings = {}
+local function drop(key)
+call("DEL", key)
+strings[key] = nil
+end
+local function get(key)
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function set(key, value, expiresAt, before)
+write(key, value, expiresAt, before)
+strings[key] = value
+end
+do
+local log = {}
+algorithms.log = log
+local PRUNE = 32
+local function packed(at, sum, till, leads)
+local value = pack(">I7I6I6", at, sum, till)
+return leads and leads > 0 and value .. pack(">I5", leads) or value
+end
+local BASE = packed(0, 0, 0)
 local function entry(index, value)
 local at, sum, till = unpack(">I7I6I6", value)
 return { index = index, at = at, sum = sum, till = till, leads = #value > 19 and unpack(">I5", value, 20) or 0 }
 end
 local function entryAt(key, index) return entry(index, call("LINDEX", key, index)) end
-local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function search(key, value, target, below, above)
 local guess = true
 while above.index - below.index > 1 do
@@ -1693,84 +1833,12 @@ reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
-function log.plain(terms, key, _, reply)
-local head = call("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return false end
-local from = now - terms.window + 1
-local _, base = unpack(">I7I6", head[1])
-local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-local left = firstAt < from
-if left then
-if not head[3] or unpack(">I7", head[3]) < from then return false end
-base = firstSum
-end
-local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + terms.cost
-if last > now or total > terms.limit then return false end
-if reply then
-local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
-local ownWindow = till >= ceil((last + terms.window) / 1000)
-if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
-call("LSET", key, "-1", value)
-else
-call("RPUSH", key, value)
-end
-if left and firstTill * 1000 <= now then call("LPOP", key) end
-expire(key, expiresAt * 1000, till * 1000)
-reply[#reply + 1] = total
-reply[#reply + 1] = terms.window
-end
-return true
-end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
 if #view.head == 0 then return end
 if view.jumped then mend(view, key) end
 if debitedAt >= 0 then giveOldest(terms, view, key) else giveNewest(terms, view, key) end
-end
-end
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
-local keys = #KEYS
-local reply = { now }
-local asks, used = 0, 0
-local told = 1
-local values = {}
-if plans[1][3] and algorithms[plans[1][3]].inString then
-values = call("MGET", spread(KEYS))
-if numbers then
-for i = 1, keys do strings[KEYS[i]] = values[i] end
-end
-end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-local absent = {}
-for part = 3, #plans[1], 2 do alike = alike and algorithms[plans[1][part]].plain end
-for i = 1, alike and #values or 0 do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
-end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
-end
-local function spendPlain(plan, parts)
-local plain, terms = algorithms[plan[3]].plain, plan[4]
-while used < keys do
-told = #reply
-if parts > 1 then
-for part = 1, parts do
-local i = used + part
-if not algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i]) then return end
-end
-for part = 1, parts do
-local i = used + part
-algorithms[plan[part * 2 + 1]].plain(plan[part * 2 + 2], KEYS[i], values[i], reply)
-end
-elseif not plain(terms, KEYS[used + 1], values[used + 1], reply) then
-return
-end
-asks, used = asks + 1, used + parts
 end
 end
 local function spendOrPeek(plan, parts)
@@ -1812,11 +1880,6 @@ local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-if alike then spendPlain(plan, parts) end
-if used == keys then return end
-if not numbers then
-for i = used + 1, used + parts do strings[KEYS[i]] = values[i] end
-end
 told = #reply
 if plan[1] == "give" then
 giveBack(plan, parts)
@@ -1829,8 +1892,11 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
+if alike then spendPlain() end
 end
 end
+if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
+for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then

@@ -1,0 +1,47 @@
+-- A log in use, without a line, that has room and from which no more than one entry has left; `step` in log.lua is what it
+-- is a short form of.
+local WRAP = 281474976710656
+
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+
+-- Has a log dropped that matters until expiresAt and did until before.
+local function expire(key, expiresAt, before)
+  local stretch = ceil(expiresAt / STRETCH)
+  if callersNow then
+    call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+  elseif stretch ~= ceil(before / STRETCH) then
+    call("PEXPIREAT", key, format("%d", stretch * 900))
+  end
+end
+
+function plain.log(terms, key, _, reply)
+  local head = call("LRANGE", key, "0", "2")
+  local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+  if not newest or #newest > 19 then return false end
+  local from = now - terms.window + 1
+  local _, base = unpack(">I7I6", head[1])
+  local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
+  local left = firstAt < from
+  if left then
+    if not head[3] or unpack(">I7", head[3]) < from then return false end
+    base = firstSum
+  end
+  local last, sum, till = unpack(">I7I6I6", newest)
+  local total = units(sum, base) + terms.cost
+  if last > now or total > terms.limit then return false end
+  if reply then
+    local expiresAt = max(ceil((now + terms.window) / 1000), till)
+    local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+    local ownWindow = till >= ceil((last + terms.window) / 1000)
+    if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+      call("LSET", key, "-1", value)
+    else
+      call("RPUSH", key, value)
+    end
+    if left and firstTill * 1000 <= now then call("LPOP", key) end
+    expire(key, expiresAt * 1000, till * 1000)
+    reply[#reply + 1] = total
+    reply[#reply + 1] = terms.window
+  end
+  return true
+end
