@@ -1,0 +1,222 @@
+import type { Part, Policy } from "sluice"
+import { localShare } from "../../src/layers/local-share.js"
+import { limitOf, periodOf } from "../support/policy-kinds.js"
+import type { LawBook } from "./law-book.js"
+import { placeName, type WireAsk } from "./script-call.js"
+import type { Executed } from "./simulated-server.js"
+import { overAdmission, type Units } from "./spans.js"
+
+/** Units that a caller was let through with. */
+interface Admission {
+  readonly v: number
+  readonly call: Executed
+  readonly units: number
+  /** What was given back of them later. */
+  readonly returned: { readonly call: Executed; readonly units: number }[]
+}
+
+/** What is known of one key under one policy. */
+interface Account {
+  readonly policy: Policy
+  readonly admitted: Admission[]
+  readonly gifts: { readonly call: Executed; readonly units: number }[]
+  readonly resets: Executed[]
+  /** Units given back of debits that the server knows nothing of any more. */
+  strays: number
+}
+
+/** A turn on a server: when it is, and the call that booked it first. */
+interface BookedTurn {
+  readonly v: number
+  readonly call: Executed
+}
+
+/**
+ * The bound: in any span, no more is let through than the policy admits, by the times at which the store decided; and what
+ * was given, and what a failover or a restart has forgotten. What is admitted without the store is held to the share of
+ * the process.
+ */
+export class AdmissionLaws {
+  readonly #book: LawBook
+  readonly #maxWait: number
+  /** Microseconds by which clocks that callers tell the time by may disagree with themselves. */
+  clockSteps = 0
+  readonly #accounts = new Map<string, Account>()
+  readonly #calls = new Map<string, Executed>()
+  readonly #turns = new Map<string, BookedTurn>()
+  readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
+  readonly #local = new Map<string, { policy: Policy; segments: Units[][] }>()
+
+  /** `maxWait` microseconds is how far ahead turns may lie. */
+  constructor(book: LawBook, maxWait: number) {
+    this.#book = book
+    this.#maxWait = maxWait
+  }
+
+  executed(call: Executed): void {
+    this.#calls.set(`${call.from} ${call.at}`, call)
+    for (const [i, ask] of call.asks.entries()) {
+      const outcome = call.outcomes[i]
+      if (outcome === undefined || outcome instanceof Error) continue
+      this.#noteGiven(call, ask, outcome.granted)
+      if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
+      const { turn = call.at, marks } = outcome.answer
+      const name = turnName(ask.parts, marks)
+      // one that was given back and booked again is the turn it was
+      if (!this.#turns.has(name)) this.#turns.set(name, { v: call.v + turn - call.at, call })
+    }
+  }
+
+  /** The call that decided at a moment of the store's clock. */
+  callOf(from: string, at: number): Executed | undefined {
+    return this.#calls.get(`${from} ${at}`)
+  }
+
+  /** A caller of a process is let through, by a decision of that moment; `note` is where it is reserved. */
+  admit(from: string, at: number, parts: readonly Part[], note?: string): void {
+    const call = this.callOf(from, at)
+    if (call === undefined) {
+      this.#book.breach("nobody is let through without a decision of the store", `${from} at ${at}`)
+      return
+    }
+    const reserved = this.#admitAt(call.v, call, parts)
+    if (note !== undefined) this.#reserved.set(note, reserved)
+  }
+
+  /** Somebody goes whose turn has come. */
+  admitTurn(parts: readonly Part[], marks: readonly number[]): void {
+    const turn = this.#turns.get(turnName(parts, marks))
+    if (turn === undefined) this.#book.breach("nobody goes by a turn that was never booked", marks.join())
+    else this.#admitAt(turn.v, turn.call, parts)
+  }
+
+  admitLocally(from: string, share: number, at: number, parts: readonly Part[]): void {
+    for (const part of parts) {
+      const name = `${from} ${placeName(part)}`
+      let account = this.#local.get(name)
+      if (account === undefined) {
+        account = { policy: localShare(part.policy, share), segments: [[]] }
+        this.#local.set(name, account)
+      }
+      account.segments.at(-1)?.push({ v: at, units: part.cost })
+    }
+  }
+
+  /** What a process has counted by itself is charged to the store, or forgotten. */
+  endLocal(from: string, place: string): void {
+    this.#local.get(`${from} ${place}`)?.segments.push([])
+  }
+
+  check(): void {
+    for (const [place, account] of this.#accounts) {
+      for (const admitted of generations(account)) {
+        const gifts = account.gifts.filter(({ call }) => !call.lost).map(({ call, units }) => ({ v: call.v, units }))
+        const wrong = overAdmission(account.policy, admitted, {
+          gifts,
+          horizon: this.#maxWait + 2 * periodOf(account.policy),
+          units: account.strays,
+          time: this.clockSteps,
+        })
+        if (wrong !== undefined) this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
+      }
+    }
+    for (const [name, { policy, segments }] of this.#local) {
+      for (const segment of segments) {
+        segment.sort((a, b) => a.v - b.v)
+        const wrong = overAdmission(policy, segment, { gifts: [], horizon: 0, units: 0, time: this.clockSteps })
+        if (wrong !== undefined) this.#book.breach("no more than its share while degraded", `${name}: ${wrong}`)
+      }
+    }
+  }
+
+  #admitAt(v: number, call: Executed, parts: readonly Part[]) {
+    return parts.map((part) => {
+      const admission: Admission = { v, call, units: part.cost, returned: [] }
+      this.#account(part).admitted.push(admission)
+      return { place: placeName(part), admission }
+    })
+  }
+
+  #noteGiven(call: Executed, ask: WireAsk, granted: number): void {
+    const { mode, parts, count } = ask
+    if (mode === "forget") {
+      for (const place of new Set(parts.map(placeName))) this.#reset(call, place)
+    }
+    if (mode === "give") {
+      const debit = count === -1 ? undefined : this.callOf(call.from, count as number)
+      for (const part of parts) {
+        const account = this.#account(part)
+        if (count === -1) account.gifts.push({ call, units: Math.min(part.cost, limitOf(part.policy) * 2) })
+        else this.#returned(account, debit, call, part.cost)
+      }
+    }
+    if (mode === "leave") {
+      const marks = (count as readonly number[]).slice(1 + parts.length)
+      const turn = this.#turns.get(turnName(parts, marks))
+      for (const part of parts) this.#returned(this.#account(part), turn?.call, call, part.cost)
+    }
+    if (mode === "settle" && granted === 1) {
+      const reserved = this.#reserved.get(ask.note?.scope.id ?? "") ?? []
+      for (const [i, part] of parts.entries()) {
+        if ((count as readonly number[])[i + 1] === 1) continue
+        const found = reserved.find(({ place }) => place === placeName(part))
+        found?.admission.returned.push({ call, units: part.cost })
+        if (found !== undefined) this.#returned(this.#account(part), found.admission.call, call, part.cost)
+      }
+    }
+  }
+
+  #reset(call: Executed, place: string): void {
+    const account = this.#accounts.get(place)
+    if (account === undefined) return
+    account.resets.push(call)
+    // what the same call has granted before cannot be told from what it grants after
+    for (const [i, { mode, parts }] of call.asks.entries()) {
+      const outcome = call.outcomes[i]
+      if (mode === "forget" || outcome === undefined || outcome instanceof Error) continue
+      const cost = parts.find((part) => placeName(part) === place)?.cost ?? 0
+      account.strays += outcome.granted * cost
+    }
+  }
+
+  /** Something is given back; if the debit is gone already, it is other units that are given back. */
+  #returned(account: Account, debit: Executed | undefined, call: Executed, units: number): void {
+    const gone =
+      debit === undefined ||
+      debit.lost ||
+      debit.epoch !== call.epoch ||
+      account.resets.some((reset) => !reset.lost && reset.time >= debit.time)
+    if (gone) account.strays += units
+  }
+
+  #account(part: Part): Account {
+    const name = placeName(part)
+    let account = this.#accounts.get(name)
+    if (account === undefined) {
+      account = { policy: part.policy, admitted: [], gifts: [], resets: [], strays: 0 }
+      this.#accounts.set(name, account)
+    }
+    return account
+  }
+}
+
+function turnName(parts: readonly Part[], marks: readonly number[]): string {
+  return `${placeName(parts[0] as Part)} ${marks.join()}`
+}
+
+/** What was admitted, and not undone or given back, between times at which everything was forgotten. */
+function generations({ admitted, resets }: Account): Units[][] {
+  const groups = new Map<string, Units[]>()
+  for (const { v, call, units, returned } of admitted) {
+    if (call.lost) continue
+    let left = units
+    for (const each of returned) if (!each.call.lost) left -= each.units
+    if (left <= 0) continue
+    const before = resets.filter((reset) => !reset.lost && reset.time <= call.time).length
+    const name = `${call.epoch} ${before}`
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [{ v, units: left }])
+    else group.push({ v, units: left })
+  }
+  return [...groups.values()].map((group) => group.sort((a, b) => a.v - b.v))
+}

@@ -1,0 +1,140 @@
+import { createLimiter, type Place, type Policy, type Store } from "sluice"
+import { type RedisClient, redisStore } from "sluice/redis"
+import { tagOf } from "../../src/stores/redis/slot-tag.js"
+import type { Victims } from "./faults.js"
+import { GuardLaws } from "./guard-laws.js"
+import { LawBook } from "./law-book.js"
+import { Laws } from "./laws.js"
+import { Player } from "./player.js"
+import { Random } from "./random.js"
+import { scriptCalls } from "./script-call.js"
+import { listened, type Tampering } from "./seams.js"
+import { type LimiterShape, type ProcessShape, type Shape, shapeOf } from "./shape.js"
+import { clientOf, Link } from "./simulated-network.js"
+import { SimulatedServer } from "./simulated-server.js"
+import { type Owner, Timeline } from "./timeline.js"
+
+/** Something wrong that is put in on purpose. */
+export interface Bug extends Tampering {
+  /** Puts it in; what it returns takes it out. */
+  readonly install?: () => () => void
+  /** What is put between the store and its client. */
+  readonly client?: (client: RedisClient) => RedisClient
+}
+
+/** A call as it left a process, and the time by which it was to be decided. */
+export interface Recorded {
+  readonly keys: readonly string[]
+  readonly args: readonly string[]
+}
+
+/** Milliseconds by which no clock of a process is ever further off. */
+const MOST_SKEW = 450_000
+
+/** The world of a seed: servers, processes with limiters on them, the network in between, and the laws. */
+export class World {
+  readonly shape: Shape
+  readonly timeline = new Timeline()
+  readonly book = new LawBook(() => this.timeline.now)
+  readonly servers: readonly SimulatedServer[]
+  readonly owners: readonly Owner[]
+  readonly links: readonly Link[]
+  readonly players: Player[] = []
+  readonly guards: GuardLaws[] = []
+  readonly laws: Laws
+  readonly recorded: Recorded[] = []
+  readonly #random: Random
+  readonly #read: ReturnType<typeof scriptCalls>
+
+  constructor(seed: number) {
+    const { timeline, book } = this
+    this.shape = shapeOf(seed)
+    this.#random = new Random(seed, "network")
+    const { limiters, processes, servers, callersClock } = this.shape
+    const policies: Policy[] = limiters.flatMap((limiter) => Object.values(limiter.policies))
+    this.#read = scriptCalls(policies)
+    const serverOf = (place: Place) => this.servers[Number(tagOf(place)) % servers] as SimulatedServer
+    const maxWait = Math.max(...limiters.map((limiter) => limiter.maxWait)) * 1_000
+    this.laws = new Laws(book, timeline, { serverOf, callersClock }, maxWait, servers === 1)
+    this.servers = Array.from(
+      { length: servers },
+      (_, i) => new SimulatedServer(`s${i}`, timeline, (executed) => this.laws.executed(executed)),
+    )
+    this.owners = processes.map(({ name, skew }) => ({
+      name,
+      skew,
+      steppedAt: Number.NEGATIVE_INFINITY,
+      stalledUntil: 0,
+      stalled: 0,
+      timers: 0,
+      keptAlive: 0,
+    }))
+    this.links = this.owners.flatMap((owner, i) =>
+      this.servers.map((server) => {
+        const link = new Link(owner, server, timeline, this.#random, this.laws.wire)
+        link.patience = (processes[i] as ProcessShape).patience
+        return link
+      }),
+    )
+  }
+
+  /** Starts every process: a store each, and all limiters on it. */
+  start(bug: Bug): void {
+    for (const [i, owner] of this.owners.entries()) {
+      this.timeline.owner = owner
+      const store = this.#storeOf(owner, this.shape.processes[i] as ProcessShape, bug)
+      for (const limiter of this.shape.limiters) this.#start(owner, limiter, store)
+      this.timeline.owner = undefined
+    }
+  }
+
+  /** What faults can happen to. */
+  victims(random: Random): Victims {
+    const { timeline, servers, owners, links, book } = this
+    return {
+      timeline,
+      random,
+      servers,
+      owners,
+      linksTo: (server) => links.filter((link) => link.server === server),
+      step: (owner, us) => {
+        const skew = Math.max(Math.min(owner.skew + us, MOST_SKEW), -MOST_SKEW)
+        this.laws.stepped(skew - owner.skew)
+        owner.skew = skew
+        owner.steppedAt = timeline.now
+      },
+      note: (what) => book.note("fault", what),
+    }
+  }
+
+  #guard: GuardLaws | undefined
+
+  #storeOf(owner: Owner, { denyCache }: ProcessShape, { client: tamper, ...tampering }: Bug): Store {
+    const { callersClock, retryFor } = this.shape
+    const own = this.links.filter((link) => link.owner === owner)
+    const client = clientOf(own, this.#read, (keys, args) => this.#record(own, keys, args))
+    const inner = redisStore(tamper?.(client) ?? client, {
+      denyCache,
+      retryFor,
+      ...(callersClock && { clock: () => Date.now() }),
+    })
+    return listened(inner, owner, this.laws, () => this.#guard as GuardLaws, tampering)
+  }
+
+  #start(owner: Owner, limiter: LimiterShape, store: Store): void {
+    const { name, policies, lease = false, deadline, then, maxWait } = limiter
+    const guard = new GuardLaws(owner, limiter, this.laws)
+    this.#guard = guard
+    const policy = policies["default"] ?? policies
+    const outage = { deadline, then, onChange: guard.changed.bind(guard) }
+    const made = createLimiter({ name, policy, store, lease, outage, maxWait })
+    this.guards.push(guard)
+    this.players.push(new Player(owner, limiter, made, guard, this.laws))
+  }
+
+  #record([link]: readonly Link[], keys: readonly string[], args: readonly string[]): void {
+    const [now, ...rest] = args as [string, ...string[]]
+    const time = now === "" ? String((link as Link).server.us) : now
+    if (this.recorded.length < 2_000) this.recorded.push({ keys, args: [time, ...rest] })
+  }
+}
