@@ -1,4 +1,4 @@
-import type { Part, Policy } from "sluice"
+import type { Part, Policy, Settlement } from "sluice"
 import { localShare } from "../../src/layers/local-share.js"
 import { limitOf, periodOf } from "../support/policy-kinds.js"
 import type { LawBook } from "./law-book.js"
@@ -25,6 +25,11 @@ interface Account {
   strays: number
 }
 
+/** Units that a process has let somebody through with by itself. */
+interface LocalUnits extends Units {
+  units: number
+}
+
 /** A turn on a server: when it is, and the call that booked it first. */
 interface BookedTurn {
   readonly v: number
@@ -45,7 +50,9 @@ export class AdmissionLaws {
   readonly #calls = new Map<string, Executed>()
   readonly #turns = new Map<string, BookedTurn>()
   readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
-  readonly #local = new Map<string, { policy: Policy; segments: Units[][] }>()
+  readonly #settled = new Map<string, Executed>()
+  readonly #local = new Map<string, { policy: Policy; segments: LocalUnits[][] }>()
+  readonly #reservedLocally = new Map<string, LocalUnits>()
 
   /** `maxWait` microseconds is how far ahead turns may lie. */
   constructor(book: LawBook, maxWait: number) {
@@ -90,7 +97,8 @@ export class AdmissionLaws {
     else this.#admitAt(turn.v, turn.call, parts)
   }
 
-  admitLocally(from: string, share: number, at: number, parts: readonly Part[]): void {
+  /** A caller is let through by a process alone. */
+  admitLocally(from: string, share: number, at: number, parts: readonly Part[], note?: string): void {
     for (const part of parts) {
       const name = `${from} ${placeName(part)}`
       let account = this.#local.get(name)
@@ -98,7 +106,17 @@ export class AdmissionLaws {
         account = { policy: localShare(part.policy, share), segments: [[]] }
         this.#local.set(name, account)
       }
-      account.segments.at(-1)?.push({ v: at, units: part.cost })
+      const admitted = { v: at, units: part.cost }
+      account.segments.at(-1)?.push(admitted)
+      if (note !== undefined) this.#reservedLocally.set(`${note} ${placeName(part)}`, admitted)
+    }
+  }
+
+  /** A reservation that a process has made alone is settled. */
+  returnLocally({ place, back }: Settlement): void {
+    for (const part of back) {
+      const admitted = this.#reservedLocally.get(`${place.scope.id} ${placeName(part)}`)
+      if (admitted !== undefined) admitted.units -= part.cost
     }
   }
 
@@ -110,21 +128,30 @@ export class AdmissionLaws {
   check(): void {
     for (const [place, account] of this.#accounts) {
       for (const admitted of generations(account)) {
-        const gifts = account.gifts.filter(({ call }) => !call.lost).map(({ call, units }) => ({ v: call.v, units }))
+        const gifts = account.gifts
+          .filter(({ call }) => !call.lost)
+          .map(({ call, units }) => ({ v: call.v, units }))
         const wrong = overAdmission(account.policy, admitted, {
           gifts,
           horizon: this.#maxWait + 2 * periodOf(account.policy),
           units: account.strays,
           time: this.clockSteps,
         })
-        if (wrong !== undefined) this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
+        if (wrong !== undefined)
+          this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
       }
     }
     for (const [name, { policy, segments }] of this.#local) {
       for (const segment of segments) {
         segment.sort((a, b) => a.v - b.v)
-        const wrong = overAdmission(policy, segment, { gifts: [], horizon: 0, units: 0, time: this.clockSteps })
-        if (wrong !== undefined) this.#book.breach("no more than its share while degraded", `${name}: ${wrong}`)
+        const wrong = overAdmission(policy, segment, {
+          gifts: [],
+          horizon: 0,
+          units: 0,
+          time: this.clockSteps,
+        })
+        if (wrong !== undefined)
+          this.#book.breach("no more than its share while degraded", `${name}: ${wrong}`)
       }
     }
   }
@@ -156,7 +183,12 @@ export class AdmissionLaws {
       for (const part of parts) this.#returned(this.#account(part), turn?.call, call, part.cost)
     }
     if (mode === "settle" && granted === 1) {
-      const reserved = this.#reserved.get(ask.note?.scope.id ?? "") ?? []
+      const name = ask.note?.scope.id ?? ""
+      const before = this.#settled.get(name)
+      const once = before === undefined || before.lost || before.epoch !== call.epoch
+      this.#book.require(once, "a reservation is settled once", () => name)
+      this.#settled.set(name, call)
+      const reserved = this.#reserved.get(name) ?? []
       for (const [i, part] of parts.entries()) {
         if ((count as readonly number[])[i + 1] === 1) continue
         const found = reserved.find(({ place }) => place === placeName(part))

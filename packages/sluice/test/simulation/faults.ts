@@ -1,5 +1,5 @@
 import type { Random } from "./random.js"
-import type { Link } from "./simulated-network.js"
+import { type Link, USUAL } from "./simulated-network.js"
 import type { Refusal, SimulatedServer } from "./simulated-server.js"
 import type { Owner, Timeline } from "./timeline.js"
 
@@ -21,16 +21,23 @@ const SECOND = 1_000_000
 /** A fault; what it returns ends it, for those that do not end by themselves. */
 type Fault = (victims: Victims, server: SimulatedServer, links: readonly Link[]) => (() => void) | undefined
 
-const refusals: readonly Refusal[] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "READONLY"]
+const refusals: readonly Refusal[] = [
+  "LOADING",
+  "BUSY",
+  "MASTERDOWN",
+  "CLUSTERDOWN",
+  "TRYAGAIN",
+  "OOM",
+  "READONLY",
+]
 
 /** Every fault by its name. */
 export const faults: Readonly<Record<string, Fault>> = {
   slow({ random }, _server, links) {
     const least = random.integer(5_000, 300_000)
-    const before = links.map(({ latency }) => latency)
     for (const link of links) link.latency = [least, least * random.integer(2, 8)]
     return () => {
-      for (const [i, link] of links.entries()) link.latency = before[i] as Link["latency"]
+      for (const link of links) link.latency = USUAL
     }
   },
 

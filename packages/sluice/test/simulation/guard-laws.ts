@@ -1,6 +1,16 @@
-import { type Answer, type Ask, type Health, type OutageChange, type Part, type Place, SluiceError, type Turn } from "sluice"
-import { isPromise } from "../../src/store.js"
+import {
+  type Answer,
+  type Ask,
+  type Health,
+  type OutageChange,
+  type Part,
+  type Place,
+  type Settlement,
+  SluiceError,
+  type Turn,
+} from "sluice"
 import { localShare } from "../../src/layers/local-share.js"
+import { isPromise } from "../../src/store.js"
 import type { Laws } from "./laws.js"
 import { placeName } from "./script-call.js"
 import type { LimiterShape } from "./shape.js"
@@ -59,7 +69,9 @@ export class GuardLaws {
     const answer = this.#during(call, run)
     this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => ask.mode)
     if (owes && this.#laws.wholeStore) {
-      this.#require(call.charged, "what was spent without the store is charged to it", () => placesOf(ask.parts))
+      this.#require(call.charged, "what was spent without the store is charged to it", () =>
+        placesOf(ask.parts),
+      )
     }
     const settle = (told: Answer) => {
       this.#end(call)
@@ -98,12 +110,7 @@ export class GuardLaws {
 
   leave(turn: Turn, run: () => void | Promise<void>): void | Promise<void> {
     const isStores = this.#laws.waiting.left(this.#owner.name, turn)?.answer.source === undefined
-    let asked = false
-    const left = this.order(() => {
-      const given = run()
-      asked = this.#current?.asked === true
-      return given
-    })
+    const [left, asked] = this.#orderAndSee(run)
     // while the store is given up, turns pass unused
     if (isStores && !asked) this.#laws.balance.kept(this.#owner.name, turn.parts, 1)
     return left
@@ -112,6 +119,16 @@ export class GuardLaws {
   forget(places: readonly Place[], run: () => void | Promise<void>): void | Promise<void> {
     for (const place of places) this.#endLocal(placeName(place))
     return this.order(run)
+  }
+
+  settle(settlement: Settlement, run: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+    const [settled, asked] = this.#orderAndSee(run)
+    // what was reserved without the store is settled without it
+    if (settled === true && !asked) {
+      this.#laws.admissions.returnLocally(settlement)
+      for (const part of settlement.back) this.#spentHere.delete(placeName(part))
+    }
+    return settled
   }
 
   /** A call of the outage layer to the next one. */
@@ -148,8 +165,22 @@ export class GuardLaws {
   checkEnd(): void {
     this.#require(this.#underWay === 0, "every call is over", () => `${this.#underWay} are not`)
     const { degraded, reachable } = this.health()
-    this.#require(degraded === this.#degraded, "what is degraded is counted", () => `${degraded}, ${this.#degraded}`)
+    this.#require(
+      degraded === this.#degraded,
+      "what is degraded is counted",
+      () => `${degraded}, ${this.#degraded}`,
+    )
     this.#require(reachable, "a store that is back is used again", () => "it is still given up")
+  }
+
+  #orderAndSee<T>(run: () => T | Promise<T>): [done: T | Promise<T>, asked: boolean] {
+    let asked = false
+    const done = this.order(() => {
+      const given = run()
+      asked = this.#current?.asked === true
+      return given
+    })
+    return [done, asked]
   }
 
   #begin(ask: Ask | undefined): Call {
@@ -216,7 +247,11 @@ export class GuardLaws {
     if (source === "fallback") {
       this.#degraded += 1
       this.#require(!call.answered, "degraded only without an answer of the store", () => mode)
-      this.#require(then !== "throw" && (then !== "closed" || granted === 0), "the policy for outages decides", () => mode)
+      this.#require(
+        then !== "throw" && (then !== "closed" || granted === 0),
+        "the policy for outages decides",
+        () => mode,
+      )
     } else {
       this.#require(answer === call.answer, "an answer of the store is passed on", () => mode)
     }
@@ -226,7 +261,7 @@ export class GuardLaws {
     if (mode === "book") waiting.booked(call.line ?? "", parts, answer)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {
-      this.admitHere(parts, at)
+      this.admitHere(parts, at, note?.place.scope.id)
     } else {
       balance.admitted(from, parts)
       admissions.admit(from, at, parts, note?.place.scope.id)
@@ -234,10 +269,10 @@ export class GuardLaws {
   }
 
   /** A caller is let through by this process alone. */
-  admitHere(parts: readonly Part[], at: number): void {
+  admitHere(parts: readonly Part[], at: number, note?: string): void {
     const { then } = this.#limiter
     if (typeof then !== "object") return
-    this.#laws.admissions.admitLocally(this.#owner.name, then.local, at, parts)
+    this.#laws.admissions.admitLocally(this.#owner.name, then.local, at, parts, note)
     for (const part of parts) {
       const lasts = countsFor(part, then.local)
       if (lasts > 0) this.#spentHere.set(placeName(part), this.#laws.timeline.now + lasts)

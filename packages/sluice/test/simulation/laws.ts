@@ -35,6 +35,7 @@ export class Laws {
   }
 
   executed(executed: Executed): void {
+    for (const { signature } of executed.wrongs) this.book.breach("a denial changes nothing", signature)
     this.wire.executed(executed)
     this.admissions.executed(executed)
     this.cache.executed(executed)

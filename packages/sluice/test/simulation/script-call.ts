@@ -6,7 +6,6 @@ import {
   type Part,
   type Place,
   type Policy,
-  type Scope,
   scopeOf,
   termsOf,
 } from "sluice"
@@ -32,17 +31,36 @@ export interface WireCall {
 
 type Plan = readonly [mode: WireAsk["mode"], count: WireAsk["count"], ...rest: unknown[]]
 
-/** What a mode has in place of the count, with the list that some have. */
+/** What is read of terms; the rest differs. */
+interface SentTerms {
+  readonly cost: number
+  readonly parts?: number
+  readonly costPart?: number
+}
+
+/** The modes that have a key for what they note. */
 const noted: ReadonlySet<string> = new Set(["book", "leave", "reserve", "settle"])
 
-const scopes = new Map<string, Scope>()
+/** A place by its key on the server, and what ends the key. */
+type KeyedPlace = Place & { readonly suffix: string }
 
-function placeAt(key: string): Place & { readonly suffix: string } {
-  const [, , , limiter, name, policy, ...rest] = key.split(":") as [string, string, string, string, string, string]
-  const id = `${limiter}:${policy}`
-  const scope = scopes.get(id) ?? scopeOf(limiter, policy)
-  scopes.set(id, scope)
-  return { scope, key: name, suffix: rest.at(-1) ?? "" }
+const places = new Map<string, KeyedPlace>()
+
+function placeAt(key: string): KeyedPlace {
+  const known = places.get(key)
+  if (known !== undefined) return known
+  const [, , , limiter, name, policy, ...rest] = key.split(":") as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
+  const place = { scope: scopeOf(limiter, policy), key: name, suffix: rest.at(-1) ?? "" }
+  // every reservation has a key of its own
+  if (place.suffix !== "rs") places.set(key, place)
+  return place
 }
 
 /**
@@ -53,7 +71,7 @@ export function scriptCalls(policies: readonly Policy[]) {
   const plansByText = new Map<string, readonly Plan[]>()
   const known = new Map<string, { policy: Policy; cost: number }>()
 
-  const identify = (suffix: string, terms: Readonly<Record<string, number>>) => {
+  const identify = (suffix: string, terms: SentTerms) => {
     const text = JSON.stringify(terms)
     const name = `${suffix} ${text}`
     let found = known.get(name)
@@ -81,13 +99,19 @@ export function scriptCalls(policies: readonly Policy[]) {
       const parts: Part[] = []
       for (let i = 0; i < rest.length; i += 2) {
         const { scope, key, suffix } = placeAt(keys[used++] as string)
-        const terms = rest[i + 1] as Record<string, number>
+        const terms = rest[i + 1] as SentTerms
         // what is forgotten is forgotten whatever its policy
         const part = mode === "forget" ? { policy: policies[0] as Policy, cost: 1 } : identify(suffix, terms)
         parts.push({ scope, key, ...part })
       }
       const note = noted.has(mode) ? placeAt(keys[used++] as string) : undefined
-      asks.push({ mode, count, parts, note, signature: signatureOf(mode, parts, detailOf(mode, count, note)) })
+      asks.push({
+        mode,
+        count,
+        parts,
+        note,
+        signature: signatureOf(mode, parts, detailOf(mode, count, note)),
+      })
     }
     return { now: now === "" ? undefined : Number(now), asks }
   }
@@ -118,11 +142,10 @@ export function placeName({ scope, key }: Place): string {
   return `${scope.id}:${key}`
 }
 
-function costOf(policy: Policy, terms: Readonly<Record<string, number>>): number {
-  if ("limit" in policy) return terms["cost"] as number
+function costOf(policy: Policy, { cost, parts = 1, costPart = 0 }: SentTerms): number {
+  if ("limit" in policy) return cost
   const { unit } = termsOf(policy, 1) as { unit: number }
-  const parts = terms["parts"] ?? 1
-  return Math.round(((terms["cost"] as number) * parts + (terms["costPart"] ?? 0)) / unit)
+  return Math.round((cost * parts + costPart) / unit)
 }
 
 /** What came of an ask on a server. */

@@ -1,4 +1,13 @@
-import { type Answer, type Ask, type Part, type Place, type Settlement, SluiceError, type Store, type Turn } from "sluice"
+import {
+  type Answer,
+  type Ask,
+  type Part,
+  type Place,
+  type Settlement,
+  SluiceError,
+  type Store,
+  type Turn,
+} from "sluice"
 import type { Guarded, Layers } from "../../src/store.js"
 import type { GuardLaws } from "./guard-laws.js"
 import type { Laws } from "./laws.js"
@@ -9,8 +18,8 @@ import type { Owner } from "./timeline.js"
 export interface Tampering {
   /** Between the outage layer and the next. */
   readonly beneathOutage?: (store: Store) => Store
-  /** Between a deny cache and what asks it. */
-  readonly aboveDenyCache?: (store: Store) => Store
+  /** Between a deny cache and what asks it; `store` is what is beneath the cache. */
+  readonly aboveDenyCache?: (cache: Store, store: Store) => Store
 }
 
 /** The store of a process, with somebody listening between all of its layers. */
@@ -19,14 +28,16 @@ export function listened(
   owner: Owner,
   laws: Laws,
   guardOf: () => GuardLaws,
-  { beneathOutage = (store) => store, aboveDenyCache = (store) => store }: Tampering,
+  { beneathOutage = (store) => store, aboveDenyCache = (cache) => cache }: Tampering,
 ): Store {
   const bottom = listenAtBottom(inner, owner, laws)
   const { denyCache, leases, outage } = inner.layers as Required<Layers>
   return {
     ...bottom,
     layers: {
-      ...(denyCache !== undefined && { denyCache: (store: Store) => aboveDenyCache(denyCache(store)) }),
+      ...(denyCache !== undefined && {
+        denyCache: (store: Store) => aboveDenyCache(denyCache(store), store),
+      }),
       leases: (store, terms) => leases(store, terms),
       outage(store, terms) {
         const guard = guardOf()
@@ -127,7 +138,7 @@ function listenAtTop(inner: Guarded, guard: GuardLaws): Guarded {
     ask: (ask) => guard.ask(ask, () => inner.ask(ask)),
     giveBack: (parts, at) => guard.order(() => inner.giveBack(parts, at)),
     leave: (turn) => guard.leave(turn, () => inner.leave(turn)),
-    settle: (settlement) => guard.order(() => inner.settle(settlement)),
+    settle: (settlement) => guard.settle(settlement, () => inner.settle(settlement)),
     forget: (places) => guard.forget(places, () => inner.forget(places)),
   }
 }

@@ -24,7 +24,7 @@ class Broken extends Error {}
 
 /** Runs the world of a seed to its end, or until a law is broken. */
 export async function simulate(seed: number, bug: Bug = {}): Promise<Run> {
-  const world = new World(seed)
+  const world = new World(seed, bug)
   const { book, timeline } = world
   const unhandled = (reason: unknown) => book.breach("no promise rejects unheard", String(reason))
   process.on("unhandledRejection", unhandled)
@@ -110,18 +110,29 @@ async function recover({ timeline, players, book, guards, shape }: World): Promi
 /** Closes everything: nothing is left that would keep a process alive, or wake it. */
 async function end({ timeline, players, owners, book, laws }: World): Promise<void> {
   book.note("phase", "end")
-  let open = players.length
+  const open = new Map(
+    owners.map((owner) => [owner, players.filter((player) => player.owner === owner).length]),
+  )
   for (const player of players) {
-    const close = () => player.close().then(() => {
-      open -= 1
-    })
-    timeline.at(timeline.now, player.owner, close)
+    const { owner } = player
+    const closed = () => {
+      const left = (open.get(owner) as number) - 1
+      open.set(owner, left)
+      const { name, keptAlive } = owner
+      book.require(
+        left > 0 || keptAlive === 0,
+        "no timer keeps a closed process alive",
+        () => `${name}: ${keptAlive}`,
+      )
+    }
+    timeline.at(timeline.now, owner, () => player.close().then(closed))
   }
   await timeline.runUntil(timeline.now + 3 * SECOND)
-  book.require(open === 0, "closing ends", () => `${open} are not closed`)
-  for (const { name, keptAlive } of owners) {
-    book.require(keptAlive === 0, "no timer keeps a closed process alive", () => `${name}: ${keptAlive}`)
-  }
+  book.require(
+    [...open.values()].every((left) => left === 0),
+    "closing ends",
+    () => "not all are closed",
+  )
   await timeline.runUntil(timeline.now + 120 * SECOND)
   for (const { name, timers } of owners) {
     book.require(timers === 0, "no timer is left", () => `${name}: ${timers}`)

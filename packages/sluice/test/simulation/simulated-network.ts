@@ -36,8 +36,13 @@ const unknowns: readonly (readonly [text: string, code?: string])[] = [
   ["Connection is closed."],
   ["read ECONNRESET", "ECONNRESET"],
   ["Socket closed unexpectedly"],
-  ['Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.'],
+  [
+    'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+  ],
 ]
+
+/** How long things take one way, in microseconds, when nothing is wrong. */
+export const USUAL: readonly [least: number, most: number] = [100, 3_000]
 
 /** The connection of one process to one server. */
 export class Link {
@@ -52,7 +57,7 @@ export class Link {
   #lastReply = 0
   #held: (() => void)[] = []
   /** Microseconds one way, at the least and at the most. */
-  latency: readonly [least: number, most: number] = [100, 3_000]
+  latency = USUAL
   requests: Block | undefined
   replies: Block | undefined
   /** What share of calls get lost, or their answers. */
@@ -158,7 +163,8 @@ export class Link {
     this.#lastReply = Math.max(this.#lastReply, this.#timeline.now + this.#delay())
     const arrive = () => {
       if (flight.over) return
-      if (this.replies === "hold") this.#held.push(() => this.#timeline.at(this.#timeline.now, this.owner, arrive))
+      if (this.replies === "hold")
+        this.#held.push(() => this.#timeline.at(this.#timeline.now, this.owner, arrive))
       else if (this.replies === undefined) end()
     }
     this.#timeline.at(this.#lastReply, this.owner, arrive)
@@ -213,7 +219,7 @@ export class Link {
 export function clientOf(
   links: readonly Link[],
   read: ReturnType<typeof scriptCalls>,
-  record: (keys: readonly string[], args: readonly string[]) => void,
+  record: (sha: string, keys: readonly string[], args: readonly string[]) => void,
 ): RedisClient {
   const linkOf = (keys: readonly string[]): Link => {
     const tag = Number(/\{(\d+)\}/.exec(keys[0] as string)?.[1])
@@ -224,7 +230,7 @@ export function clientOf(
     runByHash(sha, keys, args) {
       const link = linkOf(keys)
       const call = read(keys, args)
-      record(keys, args)
+      record(sha, keys, args)
       return link.send(call, () => link.server.runByHash(link.owner.name, sha, call))
     },
     runByText(source, keys, args) {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { memoryStore } from "sluice"
+import { type MemoryStore, memoryStore } from "sluice"
 import { type Outcome, runOn, type WireAsk, type WireCall } from "./script-call.js"
 import { EPOCH, type Timeline } from "./timeline.js"
 
@@ -18,6 +18,8 @@ export interface Executed {
   readonly outcomes: readonly (Outcome | Error)[]
   /** Whether a failover has undone it. */
   lost: boolean
+  /** A denial that has changed something. */
+  readonly wrongs: readonly WireAsk[]
 }
 
 /** What a server sends back. */
@@ -55,7 +57,8 @@ export class SimulatedServer {
   readonly #onExecuted: (executed: Executed) => void
   readonly #scripts = new Set<string>()
   readonly #time = { us: 0 }
-  #store = this.#newStore()
+  readonly #tamper: (store: MemoryStore) => MemoryStore
+  #store: MemoryStore
   #history: Executed[] = []
   #offset = 0
   #putAhead = 0
@@ -64,8 +67,15 @@ export class SimulatedServer {
   /** When its data or its clock last changed without a call. */
   disturbedAt = Number.NEGATIVE_INFINITY
 
-  constructor(name: string, timeline: Timeline, onExecuted: (executed: Executed) => void) {
+  constructor(
+    name: string,
+    timeline: Timeline,
+    onExecuted: (executed: Executed) => void,
+    tamper: (store: MemoryStore) => MemoryStore,
+  ) {
     this.name = name
+    this.#tamper = tamper
+    this.#store = this.#newStore()
     this.#timeline = timeline
     this.#onExecuted = onExecuted
   }
@@ -134,7 +144,7 @@ export class SimulatedServer {
   }
 
   #newStore() {
-    return memoryStore({ clock: () => this.#time.us / 1_000 })
+    return this.#tamper(memoryStore({ clock: () => this.#time.us / 1_000 }))
   }
 
   #refuse(): void {
@@ -144,7 +154,12 @@ export class SimulatedServer {
   #run(from: string, { now, asks }: WireCall): Reply {
     const at = now ?? this.us
     this.#time.us = at
-    const outcomes = asks.map((ask) => this.#answer(ask))
+    const wrongs: WireAsk[] = []
+    const outcomes = asks.map((ask) => {
+      const outcome = this.#answer(ask)
+      if (this.#wasWrong(ask, outcome)) wrongs.push(ask)
+      return outcome
+    })
     const executed = {
       time: this.#timeline.now,
       at,
@@ -154,6 +169,7 @@ export class SimulatedServer {
       asks,
       outcomes,
       lost: false,
+      wrongs,
     }
     this.#history.push(executed)
     this.#onExecuted(executed)
@@ -163,6 +179,13 @@ export class SimulatedServer {
       else values.push(...outcome.reply)
     }
     return { values, failed: asks.filter((_, i) => outcomes[i] instanceof Error) }
+  }
+
+  /** Whether a denial has changed something: who looks right after it is told otherwise. */
+  #wasWrong(ask: WireAsk, outcome: Outcome | Error): boolean {
+    if (ask.mode !== "spend" || outcome instanceof Error || outcome.granted > 0) return false
+    const { reply } = runOn(this.#store, { ...ask, mode: "peek" })
+    return reply.some((value, i) => value !== outcome.reply[i])
   }
 
   /** What would write fails on a server that is full, or a replica; the rest of the call goes on. */

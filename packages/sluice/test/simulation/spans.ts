@@ -18,7 +18,11 @@ export interface Excuses {
 }
 
 /** Says what is wrong if more was admitted in some span than the policy admits in any; units in time order. */
-export function overAdmission(policy: Policy, admitted: readonly Units[], excuses: Excuses): string | undefined {
+export function overAdmission(
+  policy: Policy,
+  admitted: readonly Units[],
+  excuses: Excuses,
+): string | undefined {
   if ("capacity" in policy) return overFilled(policy, admitted, excuses)
   const window = policy.window * 1_000
   // all longer spans are made of those of one window; of fixed windows, a span touches one more
@@ -78,9 +82,9 @@ function overFilled(
   return undefined
 }
 
-function excused({ gifts, horizon, units }: Excuses, from: number, to: number): number {
+function excused({ gifts, horizon, units, time }: Excuses, from: number, to: number): number {
   let sum = units
-  for (const gift of gifts) if (gift.v >= from - horizon && gift.v <= to) sum += gift.units
+  for (const gift of gifts) if (gift.v >= from - horizon && gift.v <= to + time) sum += gift.units
   return sum
 }
 

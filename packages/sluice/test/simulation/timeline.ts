@@ -106,8 +106,7 @@ export class Timeline {
       const left = place * 2 + 1
       if (left >= heap.length) break
       const right = left + 1
-      const least =
-        right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
+      const least = right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
       if (!isBefore(heap[least] as Event, last)) break
       heap[place] = heap[least] as Event
       place = least

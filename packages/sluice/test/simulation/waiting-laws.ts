@@ -56,10 +56,10 @@ export class WaitingLaws {
   }
 
   /** A turn is given back; what is known of it. */
-  left(from: string, { at, marks }: Turn): HeldTurn | undefined {
+  left(from: string, { parts, at, marks }: Turn): HeldTurn | undefined {
     for (const [name, { turns }] of this.#lines) {
       if (!name.startsWith(`${from} `)) continue
-      const index = turns.findLastIndex(({ answer }) => answer.marks === marks && answer.turn === at)
+      const index = turns.findLastIndex((turn) => turn.parts === parts && turn.answer.marks === marks)
       if (index < 0) continue
       return turns.splice(index, 1)[0]
     }
@@ -111,7 +111,11 @@ export class WaitingLaws {
 
   checkEnd(): void {
     for (const [name, { waiters, turns }] of this.#lines) {
-      this.#book.require(waiters.every(({ pending }) => !pending), "nobody waits for ever", () => name)
+      this.#book.require(
+        waiters.every(({ pending }) => !pending),
+        "nobody waits for ever",
+        () => name,
+      )
       this.#book.require(turns.length === 0, "no turn is kept that nobody waits for", () => name)
     }
   }

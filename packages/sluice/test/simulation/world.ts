@@ -1,4 +1,4 @@
-import { createLimiter, type Place, type Policy, type Store } from "sluice"
+import { createLimiter, type MemoryStore, type Place, type Policy, type Store } from "sluice"
 import { type RedisClient, redisStore } from "sluice/redis"
 import { tagOf } from "../../src/stores/redis/slot-tag.js"
 import type { Victims } from "./faults.js"
@@ -18,17 +18,22 @@ import { type Owner, Timeline } from "./timeline.js"
 export interface Bug extends Tampering {
   /** Puts it in; what it returns takes it out. */
   readonly install?: () => () => void
+  /** What is done to the data of the servers. */
+  readonly server?: (store: MemoryStore) => MemoryStore
   /** What is put between the store and its client. */
   readonly client?: (client: RedisClient) => RedisClient
 }
 
 /** A call as it left a process, and the time by which it was to be decided. */
 export interface Recorded {
+  readonly sha: string
   readonly keys: readonly string[]
   readonly args: readonly string[]
 }
 
-/** Milliseconds by which no clock of a process is ever further off. */
+const MOST_RECORDED = 1_000
+
+/** Microseconds by which no clock of a process is ever further off. */
 const MOST_SKEW = 450_000
 
 /** The world of a seed: servers, processes with limiters on them, the network in between, and the laws. */
@@ -46,7 +51,7 @@ export class World {
   readonly #random: Random
   readonly #read: ReturnType<typeof scriptCalls>
 
-  constructor(seed: number) {
+  constructor(seed: number, { server: tamper = (store) => store }: Bug) {
     const { timeline, book } = this
     this.shape = shapeOf(seed)
     this.#random = new Random(seed, "network")
@@ -58,7 +63,7 @@ export class World {
     this.laws = new Laws(book, timeline, { serverOf, callersClock }, maxWait, servers === 1)
     this.servers = Array.from(
       { length: servers },
-      (_, i) => new SimulatedServer(`s${i}`, timeline, (executed) => this.laws.executed(executed)),
+      (_, i) => new SimulatedServer(`s${i}`, timeline, (executed) => this.laws.executed(executed), tamper),
     )
     this.owners = processes.map(({ name, skew }) => ({
       name,
@@ -69,6 +74,12 @@ export class World {
       timers: 0,
       keptAlive: 0,
     }))
+    if (callersClock) {
+      // what one process counts another sees by its own clock, and as late as its deadline lets it
+      const skews = processes.map(({ skew }) => skew)
+      const deadline = Math.max(...limiters.map((limiter) => limiter.deadline))
+      this.laws.admissions.clockSteps = Math.max(...skews) - Math.min(...skews) + deadline * 1_000
+    }
     this.links = this.owners.flatMap((owner, i) =>
       this.servers.map((server) => {
         const link = new Link(owner, server, timeline, this.#random, this.laws.wire)
@@ -112,7 +123,7 @@ export class World {
   #storeOf(owner: Owner, { denyCache }: ProcessShape, { client: tamper, ...tampering }: Bug): Store {
     const { callersClock, retryFor } = this.shape
     const own = this.links.filter((link) => link.owner === owner)
-    const client = clientOf(own, this.#read, (keys, args) => this.#record(own, keys, args))
+    const client = clientOf(own, this.#read, (sha, keys, args) => this.#record(own, sha, keys, args))
     const inner = redisStore(tamper?.(client) ?? client, {
       denyCache,
       retryFor,
@@ -125,16 +136,17 @@ export class World {
     const { name, policies, lease = false, deadline, then, maxWait } = limiter
     const guard = new GuardLaws(owner, limiter, this.laws)
     this.#guard = guard
-    const policy = policies["default"] ?? policies
+    const { default: only } = policies
+    const policy = only ?? policies
     const outage = { deadline, then, onChange: guard.changed.bind(guard) }
     const made = createLimiter({ name, policy, store, lease, outage, maxWait })
     this.guards.push(guard)
     this.players.push(new Player(owner, limiter, made, guard, this.laws))
   }
 
-  #record([link]: readonly Link[], keys: readonly string[], args: readonly string[]): void {
+  #record([link]: readonly Link[], sha: string, keys: readonly string[], args: readonly string[]): void {
     const [now, ...rest] = args as [string, ...string[]]
     const time = now === "" ? String((link as Link).server.us) : now
-    if (this.recorded.length < 2_000) this.recorded.push({ keys, args: [time, ...rest] })
+    if (this.recorded.length < MOST_RECORDED) this.recorded.push({ sha, keys, args: [time, ...rest] })
   }
 }
