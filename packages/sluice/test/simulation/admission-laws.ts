@@ -30,6 +30,13 @@ interface LocalUnits extends Units {
   units: number
 }
 
+interface LocalAccount {
+  readonly policy: Policy
+  /** Between times at which it was forgotten. */
+  readonly segments: LocalUnits[][]
+  strays: number
+}
+
 /** A turn on a server: when it is, and the call that booked it first. */
 interface BookedTurn {
   readonly v: number
@@ -51,7 +58,7 @@ export class AdmissionLaws {
   readonly #turns = new Map<string, BookedTurn>()
   readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
   readonly #settled = new Map<string, Executed>()
-  readonly #local = new Map<string, { policy: Policy; segments: LocalUnits[][] }>()
+  readonly #local = new Map<string, LocalAccount>()
   readonly #reservedLocally = new Map<string, LocalUnits>()
 
   /** `maxWait` microseconds is how far ahead turns may lie. */
@@ -97,18 +104,29 @@ export class AdmissionLaws {
     else this.#admitAt(turn.v, turn.call, parts)
   }
 
-  /** A caller is let through by a process alone. */
+  /** A caller is let through by a process alone, or has a turn to come. */
   admitLocally(from: string, share: number, at: number, parts: readonly Part[], note?: string): void {
     for (const part of parts) {
       const name = `${from} ${placeName(part)}`
       let account = this.#local.get(name)
       if (account === undefined) {
-        account = { policy: localShare(part.policy, share), segments: [[]] }
+        account = { policy: localShare(part.policy, share), segments: [[]], strays: 0 }
         this.#local.set(name, account)
       }
       const admitted = { v: at, units: part.cost }
       account.segments.at(-1)?.push(admitted)
       if (note !== undefined) this.#reservedLocally.set(`${note} ${placeName(part)}`, admitted)
+    }
+  }
+
+  /** A turn that a process has given by itself is given back. */
+  leaveLocally(from: string, at: number, parts: readonly Part[]): void {
+    for (const part of parts) {
+      const account = this.#local.get(`${from} ${placeName(part)}`)
+      const found = account?.segments.at(-1)?.find(({ v, units }) => v === at && units === part.cost)
+      if (found !== undefined) found.units = 0
+      // what it was one of is forgotten, and others may have it
+      else if (account !== undefined) account.strays += part.cost
     }
   }
 
@@ -141,13 +159,13 @@ export class AdmissionLaws {
           this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
       }
     }
-    for (const [name, { policy, segments }] of this.#local) {
+    for (const [name, { policy, segments, strays }] of this.#local) {
       for (const segment of segments) {
         segment.sort((a, b) => a.v - b.v)
         const wrong = overAdmission(policy, segment, {
           gifts: [],
           horizon: 0,
-          units: 0,
+          units: strays,
           time: this.clockSteps,
         })
         if (wrong !== undefined)

@@ -109,7 +109,12 @@ export class GuardLaws {
   }
 
   leave(turn: Turn, run: () => void | Promise<void>): void | Promise<void> {
-    const isStores = this.#laws.waiting.left(this.#owner.name, turn)?.answer.source === undefined
+    const held = this.#laws.waiting.left(this.#owner.name, turn)
+    const isStores = held?.answer.source === undefined
+    if (!isStores) {
+      this.#laws.admissions.leaveLocally(this.#owner.name, turn.at, turn.parts)
+      for (const part of turn.parts) this.#spentHere.delete(placeName(part))
+    }
     const [left, asked] = this.#orderAndSee(run)
     // while the store is given up, turns pass unused
     if (isStores && !asked) this.#laws.balance.kept(this.#owner.name, turn.parts, 1)
@@ -259,17 +264,18 @@ export class GuardLaws {
     if (source === "lease") lease.check(this.#owner, this.#limiter, parts, at)
     if (granted === 0) return
     if (mode === "book") waiting.booked(call.line ?? "", parts, answer)
+    if (mode === "book" && source === "fallback") this.#admitHere(parts, answer.turn ?? at)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {
-      this.admitHere(parts, at, note?.place.scope.id)
+      this.#admitHere(parts, at, note?.place.scope.id)
     } else {
       balance.admitted(from, parts)
       admissions.admit(from, at, parts, note?.place.scope.id)
     }
   }
 
-  /** A caller is let through by this process alone. */
-  admitHere(parts: readonly Part[], at: number, note?: string): void {
+  /** A caller is let through by this process alone, now or at a turn. */
+  #admitHere(parts: readonly Part[], at: number, note?: string): void {
     const { then } = this.#limiter
     if (typeof then !== "object") return
     this.#laws.admissions.admitLocally(this.#owner.name, then.local, at, parts, note)

@@ -1,5 +1,4 @@
 import { type Decision, type Limiter, type Reservation, SluiceError } from "sluice"
-import type { GuardLaws } from "./guard-laws.js"
 import type { Laws } from "./laws.js"
 import type { LimiterShape } from "./shape.js"
 import type { Owner } from "./timeline.js"
@@ -21,7 +20,6 @@ export class Player {
   readonly owner: Owner
   readonly limiter: LimiterShape
   readonly #made: Limiter
-  readonly #guard: GuardLaws
   readonly #laws: Laws
   /** Calls that are not over. */
   pending = 0
@@ -30,11 +28,10 @@ export class Player {
   degraded = 0
   failed = 0
 
-  constructor(owner: Owner, limiter: LimiterShape, made: Limiter, guard: GuardLaws, laws: Laws) {
+  constructor(owner: Owner, limiter: LimiterShape, made: Limiter, laws: Laws) {
     this.owner = owner
     this.limiter = limiter
     this.#made = made
-    this.#guard = guard
     this.#laws = laws
   }
 
@@ -109,12 +106,9 @@ export class Player {
     const { parts, answer } = turn
     const degraded = answer.source === "fallback"
     book.require(decision.degraded === degraded, "degraded decisions say so", () => waiter.line)
-    if (degraded) {
-      this.#guard.admitHere(parts, answer.turn ?? answer.at)
-    } else {
-      balance.admitted(this.owner.name, parts)
-      admissions.admitTurn(parts, answer.marks ?? [])
-    }
+    if (degraded) return
+    balance.admitted(this.owner.name, parts)
+    admissions.admitTurn(parts, answer.marks ?? [])
   }
 
   /** Makes a call and says what came of it; undefined if it was rejected. */

@@ -137,9 +137,21 @@ export function signatureOf(mode: string, parts: readonly Part[], detail: number
   return text
 }
 
-/** A place in short. */
+const names = new Map<string, Map<string, string>>()
+
+/** A place in short; always the same string, because it is looked up all the time. */
 export function placeName({ scope, key }: Place): string {
-  return `${scope.id}:${key}`
+  let ofScope = names.get(scope.id)
+  if (ofScope === undefined) {
+    ofScope = new Map()
+    names.set(scope.id, ofScope)
+  }
+  let name = ofScope.get(key)
+  if (name === undefined) {
+    name = `${scope.id}:${key}`
+    ofScope.set(key, name)
+  }
+  return name
 }
 
 function costOf(policy: Policy, { cost, parts = 1, costPart = 0 }: SentTerms): number {

@@ -64,7 +64,7 @@ async function live(world: World, random: Random): Promise<void> {
       const at = time - SECOND + random.integer(0, phase.lasts + SECOND)
       timeline.at(at, undefined, () => strike(victims, LONGEST_FAULT), false)
     }
-    const idle = random.chance(0.4) ? random.integer(0, 5 * SECOND) : random.integer(0, 1_500 * SECOND)
+    const idle = random.chance(0.35) ? random.integer(0, 5 * SECOND) : random.integer(0, 2_400 * SECOND)
     time += phase.lasts + idle
   }
   await timeline.runUntil(shape.duration + 2 * LONGEST_FAULT)

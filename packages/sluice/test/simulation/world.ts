@@ -141,7 +141,7 @@ export class World {
     const outage = { deadline, then, onChange: guard.changed.bind(guard) }
     const made = createLimiter({ name, policy, store, lease, outage, maxWait })
     this.guards.push(guard)
-    this.players.push(new Player(owner, limiter, made, guard, this.laws))
+    this.players.push(new Player(owner, limiter, made, this.laws))
   }
 
   #record([link]: readonly Link[], sha: string, keys: readonly string[], args: readonly string[]): void {
