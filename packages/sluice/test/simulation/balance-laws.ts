@@ -52,11 +52,11 @@ export class BalanceLaws {
     this.#of(from, part).wasReset = true
   }
 
-  /** When everything is over and closed. */
-  checkEnd(): void {
+  /** When a process is closed, and everything over. */
+  checkEnd(from: string): void {
     for (const [name, balance] of this.#balances) {
       const { granted, admitted, returned, kept, wasReset } = balance
-      if (wasReset) continue
+      if (wasReset || !name.startsWith(`${from} `)) continue
       this.#book.require(
         granted === admitted + returned + kept,
         "what nobody was let through with is given back",

@@ -13,6 +13,8 @@ export interface Victims {
   linksTo(server: SimulatedServer): readonly Link[]
   /** Has the clock of a process step. */
   step(owner: Owner, us: number): void
+  /** Closes all limiters of a process, and makes them again. */
+  redeploy(owner: Owner): void
   note(what: string): void
 }
 
@@ -118,6 +120,22 @@ export const faults: Readonly<Record<string, Fault>> = {
 
   heldUp({ random, timeline, owners }) {
     timeline.stall(random.pick(owners), random.skewed(10_000, 3 * SECOND))
+    return undefined
+  },
+
+  /** One of several processes is gone without a word. */
+  killed({ random, owners, note }) {
+    const alive = owners.filter(({ dead }) => !dead)
+    if (alive.length < 3 || random.chance(0.5)) return undefined
+    const owner = random.pick(alive)
+    owner.dead = true
+    note(`${owner.name} is dead`)
+    return undefined
+  },
+
+  redeployed({ random, timeline, owners, redeploy }) {
+    const owner = random.pick(owners)
+    timeline.at(timeline.now + random.integer(0, SECOND), owner, () => redeploy(owner))
     return undefined
   },
 

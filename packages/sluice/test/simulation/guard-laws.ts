@@ -7,10 +7,12 @@ import {
   type Place,
   type Settlement,
   SluiceError,
+  scopeOf,
   type Turn,
 } from "sluice"
-import { localShare } from "../../src/layers/local-share.js"
 import { isPromise } from "../../src/store.js"
+import { AloneLaws } from "./alone-laws.js"
+import { BreakerLaws } from "./breaker-laws.js"
 import type { Laws } from "./laws.js"
 import { placeName } from "./script-call.js"
 import type { LimiterShape } from "./shape.js"
@@ -36,37 +38,51 @@ const LATE = 3_000
 
 /** What holds around the outage layer of one limiter in one process. */
 export class GuardLaws {
-  readonly #owner: Owner
+  readonly owner: Owner
   readonly #limiter: LimiterShape
   readonly #laws: Laws
   health: () => Health = () => ({ reachable: true, degraded: 0 })
+  readonly #alone: AloneLaws | undefined
+  readonly #breaker: BreakerLaws
   #current: Call | undefined
   #underWay = 0
   #degraded = 0
   #reachable = true
   /** Whether the last answer of the store was one. */
   #sound = true
-  /** Until when what was spent here is certain to count, by place. */
-  readonly #spentHere = new Map<string, number>()
+  closed = false
 
   constructor(owner: Owner, limiter: LimiterShape, laws: Laws) {
-    this.#owner = owner
+    this.owner = owner
     this.#limiter = limiter
     this.#laws = laws
+    const { then, name } = limiter
+    if (typeof then === "object") this.#alone = new AloneLaws(`${owner.name} ${name}`, then.local, laws)
+    this.#breaker = new BreakerLaws(laws.timeline, this.#require.bind(this))
+  }
+
+  /** Another limiter takes its place. */
+  close(): void {
+    this.closed = true
+    const { name, policies, keys } = this.#limiter
+    const scopes = Object.keys(policies).map((policy) => scopeOf(name, policy))
+    this.#alone?.forget(keys.flatMap((key) => scopes.map((scope) => ({ scope, key }))))
   }
 
   /** The store is given up, or answers again. */
   changed({ reachable }: OutageChange): void {
-    this.#laws.book.note(this.#owner.name, `${this.#limiter.name} reachable ${reachable}`)
+    this.#laws.book.note(this.owner.name, `${this.#limiter.name} reachable ${reachable}`)
     this.#require(reachable !== this.#reachable, "each change is told once", () => `reachable ${reachable}`)
     this.#reachable = reachable
+    this.#breaker.changed(reachable)
     this.#require(this.health().reachable === reachable, "health says what was told", () => `${reachable}`)
   }
 
   ask(ask: Ask, run: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
     const call = this.#begin(ask)
-    const owes = this.#sound && this.#reachable && this.#counts(ask.parts)
+    const owes = this.#sound && this.#reachable && this.#alone?.owes(ask.parts) === true
     const answer = this.#during(call, run)
+    this.#judge(call)
     this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => ask.mode)
     if (owes && this.#laws.wholeStore) {
       this.#require(call.charged, "what was spent without the store is charged to it", () =>
@@ -95,6 +111,7 @@ export class GuardLaws {
       this.#end(call)
       return done
     }
+    this.#judge(call)
     return done.then(
       (value) => {
         this.#end(call)
@@ -109,30 +126,24 @@ export class GuardLaws {
   }
 
   leave(turn: Turn, run: () => void | Promise<void>): void | Promise<void> {
-    const held = this.#laws.waiting.left(this.#owner.name, turn)
+    const held = this.#laws.waiting.left(this.owner.name, turn)
     const isStores = held?.answer.source === undefined
-    if (!isStores) {
-      this.#laws.admissions.leaveLocally(this.#owner.name, turn.at, turn.parts)
-      for (const part of turn.parts) this.#spentHere.delete(placeName(part))
-    }
+    if (!isStores) this.#alone?.leave(turn.parts, turn.at)
     const [left, asked] = this.#orderAndSee(run)
     // while the store is given up, turns pass unused
-    if (isStores && !asked) this.#laws.balance.kept(this.#owner.name, turn.parts, 1)
+    if (isStores && !asked) this.#laws.balance.kept(this.owner.name, turn.parts, 1)
     return left
   }
 
   forget(places: readonly Place[], run: () => void | Promise<void>): void | Promise<void> {
-    for (const place of places) this.#endLocal(placeName(place))
+    this.#alone?.forget(places)
     return this.order(run)
   }
 
   settle(settlement: Settlement, run: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
     const [settled, asked] = this.#orderAndSee(run)
     // what was reserved without the store is settled without it
-    if (settled === true && !asked) {
-      this.#laws.admissions.returnLocally(settlement)
-      for (const part of settlement.back) this.#spentHere.delete(placeName(part))
-    }
+    if (settled === true && !asked) this.#alone?.settle(settlement)
     return settled
   }
 
@@ -140,7 +151,7 @@ export class GuardLaws {
   beneath<T>(run: () => T | Promise<T>, ask?: Ask): T | Promise<T> {
     if (ask?.mode === "charge" && ask.maxWait === 0) {
       if (this.#current !== undefined) this.#current.charged = true
-      for (const part of ask.parts) this.#endLocal(placeName(part))
+      this.#alone?.forget(ask.parts)
       return run()
     }
     const call = this.#current
@@ -160,7 +171,7 @@ export class GuardLaws {
       (error: unknown) => {
         if (!call.over) {
           call.error = error
-          this.#sound = false
+          this.#fails()
         }
         throw error
       },
@@ -175,7 +186,8 @@ export class GuardLaws {
       "what is degraded is counted",
       () => `${degraded}, ${this.#degraded}`,
     )
-    this.#require(reachable, "a store that is back is used again", () => "it is still given up")
+    const back = reachable || this.closed
+    this.#require(back, "a store that is back is used again", () => "it is still given up")
   }
 
   #orderAndSee<T>(run: () => T | Promise<T>): [done: T | Promise<T>, asked: boolean] {
@@ -193,7 +205,7 @@ export class GuardLaws {
     return {
       ask,
       since: this.#laws.timeline.now,
-      stalled: this.#owner.stalled,
+      stalled: this.owner.stalled,
       reachable: this.health().reachable,
       line: this.#laws.line,
       asked: false,
@@ -222,7 +234,7 @@ export class GuardLaws {
     } else if (this.#limiter.then === "open" && call.ask !== undefined && call.ask.mode !== "charge") {
       // its caller has gone already
       const { granted } = answer as Answer
-      if (call.ask.mode !== "peek") this.#laws.balance.kept(this.#owner.name, call.ask.parts, granted)
+      if (call.ask.mode !== "peek") this.#laws.balance.kept(this.owner.name, call.ask.parts, granted)
     }
   }
 
@@ -233,7 +245,7 @@ export class GuardLaws {
     const most = this.#limiter.deadline * 1_000 + LATE
     this.#require(took <= most, "every call is over by its deadline", () => `${took / 1_000} ms`)
     if (call.asked && !call.answered && call.error === undefined) {
-      this.#sound = false
+      this.#fails()
       const since = this.#laws.timeline.now - call.since
       const due = this.#limiter.deadline * 1_000
       this.#require(since >= due - 1, "nobody gives up before the deadline", () => `${since / 1_000} ms`)
@@ -241,14 +253,14 @@ export class GuardLaws {
   }
 
   #tookOf({ since, stalled }: Call): number {
-    return this.#laws.timeline.now - since - (this.#owner.stalled - stalled)
+    return this.#laws.timeline.now - since - (this.owner.stalled - stalled)
   }
 
   #answered(call: Call, { parts, mode, note }: Ask, answer: Answer): void {
     const { granted, source, at } = answer
     const { admissions, balance, waiting, lease, cache } = this.#laws
     const { then } = this.#limiter
-    const from = this.#owner.name
+    const from = this.owner.name
     if (source === "fallback") {
       this.#degraded += 1
       this.#require(!call.answered, "degraded only without an answer of the store", () => mode)
@@ -260,43 +272,36 @@ export class GuardLaws {
     } else {
       this.#require(answer === call.answer, "an answer of the store is passed on", () => mode)
     }
-    if (source === "cache") cache.check(this.#owner, parts)
-    if (source === "lease") lease.check(this.#owner, this.#limiter, parts, at)
+    if (source === "cache") cache.check(this.owner, parts)
+    if (source === "lease") lease.check(this.owner, this.#limiter, parts, at)
     if (granted === 0) return
     if (mode === "book") waiting.booked(call.line ?? "", parts, answer)
-    if (mode === "book" && source === "fallback") this.#admitHere(parts, answer.turn ?? at)
+    if (mode === "book" && source === "fallback") this.#alone?.admit(parts, answer.turn ?? at)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {
-      this.#admitHere(parts, at, note?.place.scope.id)
+      this.#alone?.admit(parts, at, note?.place.scope.id)
     } else {
       balance.admitted(from, parts)
       admissions.admit(from, at, parts, note?.place.scope.id)
     }
   }
 
-  /** A caller is let through by this process alone, now or at a turn. */
-  #admitHere(parts: readonly Part[], at: number, note?: string): void {
-    const { then } = this.#limiter
-    if (typeof then !== "object") return
-    this.#laws.admissions.admitLocally(this.#owner.name, then.local, at, parts, note)
-    for (const part of parts) {
-      const lasts = countsFor(part, then.local)
-      if (lasts > 0) this.#spentHere.set(placeName(part), this.#laws.timeline.now + lasts)
-    }
+  /** Looks whether the store was rightly asked, or rightly not. */
+  #judge(call: Call): void {
+    // in a Cluster there are many breakers
+    if (!this.#laws.wholeStore) return
+    if (call.asked) this.#breaker.asked()
+    else this.#breaker.spared()
   }
 
-  #endLocal(place: string): void {
-    this.#spentHere.delete(place)
-    this.#laws.admissions.endLocal(this.#owner.name, place)
-  }
-
-  #counts(parts: readonly Part[]): boolean {
-    return parts.some((part) => (this.#spentHere.get(placeName(part)) ?? 0) > this.#laws.timeline.now)
+  #fails(): void {
+    this.#sound = false
+    this.#breaker.failed()
   }
 
   #failed(call: Call, error: unknown): void {
     const code = error instanceof SluiceError ? error.code : String(error)
-    this.#laws.book.note(this.#owner.name, `${this.#limiter.name} fails with ${code}`)
+    this.#laws.book.note(this.owner.name, `${this.#limiter.name} fails with ${code}`)
     this.#require(!call.answered, "an answer of the store is passed on", () => code)
     const beneath = call.error instanceof SluiceError ? call.error.code : undefined
     const expected = !call.asked ? "STORE_REFUSED" : (beneath ?? "STORE_UNKNOWN")
@@ -304,16 +309,8 @@ export class GuardLaws {
   }
 
   #require(holds: boolean, law: string, what: () => string): void {
-    this.#laws.book.require(holds, law, () => `${this.#owner.name} ${this.#limiter.name}: ${what()}`)
+    this.#laws.book.require(holds, law, () => `${this.owner.name} ${this.#limiter.name}: ${what()}`)
   }
-}
-
-/** Microseconds for which a unit that was spent by a share counts for certain. */
-function countsFor({ policy }: Part, share: number): number {
-  if (policy.algorithm === "slidingLog" || policy.algorithm === "slidingWindow") return policy.window * 900
-  const own = localShare(policy, share)
-  if (own.algorithm === "leakyBucket") return (own.every * 900) / own.leak
-  return own.algorithm === "tokenBucket" && own.mode === "continuous" ? (own.every * 900) / own.refill : 0
 }
 
 function placesOf(parts: readonly Part[]): string {

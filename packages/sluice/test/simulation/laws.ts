@@ -3,7 +3,7 @@ import { BalanceLaws } from "./balance-laws.js"
 import { CacheLaws, LeaseLaws, type Tellers } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
 import type { Executed } from "./simulated-server.js"
-import type { Timeline } from "./timeline.js"
+import type { Owner, Timeline } from "./timeline.js"
 import { WaitingLaws } from "./waiting-laws.js"
 import { WireLaws } from "./wire-laws.js"
 
@@ -48,9 +48,12 @@ export class Laws {
     this.lease.clockSteps += Math.abs(us)
   }
 
-  checkEnd(): void {
-    this.balance.checkEnd()
-    this.waiting.checkEnd()
+  /** When everything is over, and these processes are closed. */
+  checkEnd(owners: readonly Owner[]): void {
+    for (const { name } of owners) {
+      this.balance.checkEnd(name)
+      this.waiting.checkEnd(name)
+    }
     this.admissions.check()
   }
 }

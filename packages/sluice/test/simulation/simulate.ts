@@ -52,13 +52,13 @@ export async function simulate(seed: number, bug: Bug = {}): Promise<Run> {
 
 /** Hours of traffic in phases, with faults among it. */
 async function live(world: World, random: Random): Promise<void> {
-  const { timeline, book, players, shape } = world
+  const { timeline, book, shape } = world
   const victims = world.victims(random)
   for (let time = SECOND; time < shape.duration; ) {
     const phase = phaseOf(random)
     timeline.at(time, undefined, () => {
       book.note("phase", phase.name)
-      play(phase, players, random, timeline)
+      play(phase, world.alive, shape.servers > 1, random, timeline)
     })
     for (let i = random.pick([0, 0, 1, 1, 2, 3]); i > 0; i -= 1) {
       const at = time - SECOND + random.integer(0, phase.lasts + SECOND)
@@ -71,7 +71,7 @@ async function live(world: World, random: Random): Promise<void> {
 }
 
 /** Once all faults are over, every limiter is exact again, and nothing is lost for ever. */
-async function recover({ timeline, players, book, guards, shape }: World): Promise<void> {
+async function recover({ timeline, alive: players, book, guards, shape }: World): Promise<void> {
   book.note("phase", "recovery")
   const longest = Math.max(...shape.limiters.map(({ maxWait, deadline }) => maxWait + deadline)) * 1_000
   await timeline.runUntil(timeline.now + longest + 10 * SECOND)
@@ -88,7 +88,7 @@ async function recover({ timeline, players, book, guards, shape }: World): Promi
       await timeline.runUntil(timeline.now + 500_000)
     }
   }
-  for (const guard of guards) guard.checkEnd()
+  for (const guard of guards) if (!guard.owner.dead) guard.checkEnd()
   const periods = shape.limiters.flatMap(({ policies }) => Object.values(policies).map(periodOf))
   // whatever was spent, booked or owed
   await timeline.runUntil(timeline.now + longest + 4 * Math.max(...periods))
@@ -108,7 +108,8 @@ async function recover({ timeline, players, book, guards, shape }: World): Promi
 }
 
 /** Closes everything: nothing is left that would keep a process alive, or wake it. */
-async function end({ timeline, players, owners, book, laws }: World): Promise<void> {
+async function end({ timeline, alive: players, owners: all, book, laws }: World): Promise<void> {
+  const owners = all.filter(({ dead }) => !dead)
   book.note("phase", "end")
   const open = new Map(
     owners.map((owner) => [owner, players.filter((player) => player.owner === owner).length]),
@@ -137,5 +138,5 @@ async function end({ timeline, players, owners, book, laws }: World): Promise<vo
   for (const { name, timers } of owners) {
     book.require(timers === 0, "no timer is left", () => `${name}: ${timers}`)
   }
-  laws.checkEnd()
+  laws.checkEnd(owners)
 }

@@ -5,6 +5,8 @@ export interface Owner {
   skew: number
   /** When that last changed. */
   steppedAt: number
+  /** Whether it was killed: nothing of it runs any more. */
+  dead: boolean
   /** Until when it is held up, and nothing of it runs. */
   stalledUntil: number
   /** How long it was held up in all. */
@@ -64,7 +66,7 @@ export class Timeline {
     for (let event = this.#heap[0]; event !== undefined && event.at <= end; event = this.#heap[0]) {
       this.#pop()
       const { owner, run, settles } = event
-      if (run === undefined) continue
+      if (run === undefined || owner?.dead === true) continue
       if (owner !== undefined && owner.stalledUntil > event.at) {
         event.at = owner.stalledUntil
         event.order = this.#order++

@@ -24,14 +24,14 @@ const phases: readonly ((random: Random) => Phase)[] = [
     name: "steady",
     lasts: random.integer(2, 20) * SECOND,
     calls: random.integer(10, 40),
-    mix: { ask: 6, peek: 1, reserve: 1, wait: 1, charge: 0.3, refund: 0.2, reset: 0.1 },
+    mix: { ask: 6, combine: 1, peek: 1, reserve: 1, wait: 1, charge: 0.3, refund: 0.2, reset: 0.1 },
     hot: false,
   }),
   (random) => ({
     name: "burst",
     lasts: random.integer(1, 200) * 1_000,
     calls: random.integer(20, 60),
-    mix: { ask: 8, wait: 1, peek: 0.5 },
+    mix: { ask: 8, wait: 1, peek: 0.5, combine: 0.5 },
     hot: random.chance(0.5),
   }),
   (random) => ({
@@ -61,10 +61,12 @@ export function phaseOf(random: Random): Phase {
   return random.pick(phases)(random)
 }
 
-/** One call of a kind; `others` are the same limiter in other processes. */
+/** One call of a kind; `others` are the same limiter in all processes. */
 interface Made {
   readonly player: Player
   readonly others: readonly Player[]
+  /** Other limiters in the same process, that can be asked in one step. */
+  readonly neighbours: readonly Player[]
   readonly key: string
   readonly cost: number
   readonly random: Random
@@ -77,6 +79,12 @@ const moves = {
   charge: ({ player, key, cost }: Made) => player.charge(key, cost * 2),
   refund: ({ player, key, cost }: Made) => player.refund(key, cost),
   reset: ({ player, key }: Made) => player.reset(key),
+  combine({ player, neighbours, key, random }: Made) {
+    const other = random.pick(neighbours)
+    // in a Cluster their keys may lie in different slots, which no one step reaches
+    if (other === undefined) player.tryAcquire(key, 1)
+    else player.combine(other, key, random.pick(other.limiter.keys))
+  },
   wait: ({ player, key, cost, random }: Made) =>
     player.wait(key, cost, random.chance(0.3) ? random.integer(1, 3_000) : undefined, undefined),
   impatient: ({ player, key, cost, random }: Made) =>
@@ -95,7 +103,13 @@ const moves = {
 }
 
 /** Sets the calls of a phase, by any of the players, from now on. */
-export function play(phase: Phase, players: readonly Player[], random: Random, timeline: Timeline): void {
+export function play(
+  phase: Phase,
+  players: readonly Player[],
+  clustered: boolean,
+  random: Random,
+  timeline: Timeline,
+): void {
   const favourite = random.pick(players)
   const hotKey = random.pick(favourite.limiter.keys)
   // one or two processes, or all of them
@@ -108,8 +122,11 @@ export function play(phase: Phase, players: readonly Player[], random: Random, t
     const least = Math.min(...Object.values(limiter.policies).map(limitOf))
     const cost = random.chance(0.75) ? 1 : random.integer(1, Math.min(4, least))
     const others = players.filter((other) => other.limiter === limiter)
+    const neighbours = clustered
+      ? []
+      : players.filter((other) => other.owner === owner && other.limiter !== limiter)
     const move = moves[moveOf(phase.mix, random)]
-    const made = { player, others, key, cost, random, timeline }
+    const made = { player, others, neighbours, key, cost, random, timeline }
     timeline.at(timeline.now + random.integer(0, phase.lasts), owner, () => move(made))
   }
 }

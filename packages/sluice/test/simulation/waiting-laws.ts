@@ -109,8 +109,10 @@ export class WaitingLaws {
     this.#woken = []
   }
 
-  checkEnd(): void {
+  /** When a process is closed, and everything over. */
+  checkEnd(from: string): void {
     for (const [name, { waiters, turns }] of this.#lines) {
+      if (!name.startsWith(`${from} `)) continue
       this.#book.require(
         waiters.every(({ pending }) => !pending),
         "nobody waits for ever",

@@ -5,7 +5,7 @@ import type { Victims } from "./faults.js"
 import { GuardLaws } from "./guard-laws.js"
 import { LawBook } from "./law-book.js"
 import { Laws } from "./laws.js"
-import { Player } from "./player.js"
+import { type Made, Player } from "./player.js"
 import { Random } from "./random.js"
 import { scriptCalls } from "./script-call.js"
 import { listened, type Tampering } from "./seams.js"
@@ -69,6 +69,7 @@ export class World {
       name,
       skew,
       steppedAt: Number.NEGATIVE_INFINITY,
+      dead: false,
       stalledUntil: 0,
       stalled: 0,
       timers: 0,
@@ -94,9 +95,16 @@ export class World {
     for (const [i, owner] of this.owners.entries()) {
       this.timeline.owner = owner
       const store = this.#storeOf(owner, this.shape.processes[i] as ProcessShape, bug)
-      for (const limiter of this.shape.limiters) this.#start(owner, limiter, store)
+      for (const limiter of this.shape.limiters) {
+        this.players.push(new Player(owner, limiter, () => this.#make(owner, limiter, store), this.laws))
+      }
       this.timeline.owner = undefined
     }
+  }
+
+  /** The processes that are still there, and their limiters. */
+  get alive(): Player[] {
+    return this.players.filter(({ owner }) => !owner.dead)
   }
 
   /** What faults can happen to. */
@@ -115,6 +123,9 @@ export class World {
         owner.steppedAt = timeline.now
       },
       note: (what) => book.note("fault", what),
+      redeploy: (owner) => {
+        for (const player of this.players) if (player.owner === owner) player.redeploy()
+      },
     }
   }
 
@@ -132,16 +143,15 @@ export class World {
     return listened(inner, owner, this.laws, () => this.#guard as GuardLaws, tampering)
   }
 
-  #start(owner: Owner, limiter: LimiterShape, store: Store): void {
+  #make(owner: Owner, limiter: LimiterShape, store: Store): Made {
     const { name, policies, lease = false, deadline, then, maxWait } = limiter
     const guard = new GuardLaws(owner, limiter, this.laws)
     this.#guard = guard
     const { default: only } = policies
-    const policy = only ?? policies
     const outage = { deadline, then, onChange: guard.changed.bind(guard) }
-    const made = createLimiter({ name, policy, store, lease, outage, maxWait })
+    const made = createLimiter({ name, policy: only ?? policies, store, lease, outage, maxWait })
     this.guards.push(guard)
-    this.players.push(new Player(owner, limiter, made, this.laws))
+    return { made, guard }
   }
 
   #record([link]: readonly Link[], sha: string, keys: readonly string[], args: readonly string[]): void {
