@@ -1,6 +1,8 @@
 import type { Part, Policy, Settlement } from "sluice"
+import { GRACE } from "../../src/clock.js"
 import { localShare } from "../../src/layers/local-share.js"
 import { limitOf, periodOf } from "../support/policy-kinds.js"
+import type { Clocks } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
 import { placeName, type WireAsk } from "./script-call.js"
 import type { Executed } from "./simulated-server.js"
@@ -51,8 +53,7 @@ interface BookedTurn {
 export class AdmissionLaws {
   readonly #book: LawBook
   readonly #maxWait: number
-  /** Microseconds by which clocks that callers tell the time by may disagree with themselves. */
-  clockSteps = 0
+  readonly #clocks: Clocks
   readonly #accounts = new Map<string, Account>()
   readonly #calls = new Map<string, Executed>()
   readonly #turns = new Map<string, BookedTurn>()
@@ -62,8 +63,9 @@ export class AdmissionLaws {
   readonly #reservedLocally = new Map<string, LocalUnits>()
 
   /** `maxWait` microseconds is how far ahead turns may lie. */
-  constructor(book: LawBook, maxWait: number) {
+  constructor(book: LawBook, clocks: Clocks, maxWait: number) {
     this.#book = book
+    this.#clocks = clocks
     this.#maxWait = maxWait
   }
 
@@ -72,6 +74,7 @@ export class AdmissionLaws {
     for (const [i, ask] of call.asks.entries()) {
       const outcome = call.outcomes[i]
       if (outcome === undefined || outcome instanceof Error) continue
+      if (this.#undoes(call, ask)) for (const place of ask.parts) this.#reset(call, placeName(place))
       this.#noteGiven(call, ask, outcome.granted)
       if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
       const { turn = call.at, marks } = outcome.answer
@@ -153,7 +156,7 @@ export class AdmissionLaws {
           gifts,
           horizon: this.#maxWait + 2 * periodOf(account.policy),
           units: account.strays,
-          time: this.clockSteps,
+          time: this.#clocks.disagree,
         })
         if (wrong !== undefined)
           this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
@@ -166,7 +169,7 @@ export class AdmissionLaws {
           gifts: [],
           horizon: 0,
           units: strays,
-          time: this.clockSteps,
+          time: this.#clocks.steps,
         })
         if (wrong !== undefined)
           this.#book.breach("no more than its share while degraded", `${name}: ${wrong}`)
@@ -214,6 +217,16 @@ export class AdmissionLaws {
         if (found !== undefined) this.#returned(this.#account(part), found.admission.call, call, part.cost)
       }
     }
+  }
+
+  /**
+   * By the clock of the caller, a call that was long on its way looks as if the clock had gone back: what was counted
+   * since is then counted as of that time.
+   */
+  #undoes({ time, v }: Executed, { mode, parts }: WireAsk): boolean {
+    if (!this.#clocks.callersClock || mode === "peek" || mode === "forget") return false
+    const late = time - v + this.#clocks.disagree
+    return parts.some(({ policy }) => late > Math.max(periodOf(policy), GRACE))
   }
 
   #reset(call: Executed, place: string): void {

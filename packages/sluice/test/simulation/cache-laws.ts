@@ -10,30 +10,32 @@ const LONGEST = 1_000_000
 
 const gives: ReadonlySet<string> = new Set(["give", "leave", "settle", "forget"])
 
-/** How the time is told that scripts go by. */
-export interface Tellers {
-  readonly serverOf: (place: Place) => SimulatedServer
+/** The clocks of processes. */
+export interface Clocks {
+  /** Whether scripts go by them. */
   readonly callersClock: boolean
+  /** Microseconds by which one is put right, in all, in a time that matters. */
+  readonly steps: number
+  /** Microseconds by which one may be off from another, if scripts go by them. */
+  readonly disagree: number
 }
 
-/** The time that a script would see, if a process sent it now. */
-function timeOf({ serverOf, callersClock }: Tellers, now: number, owner: Owner, place: Place): number {
-  if (!callersClock) return serverOf(place).us
-  return Math.floor((EPOCH + now + owner.skew) / 1_000) * 1_000
-}
+type ServerOf = (place: Place) => SimulatedServer
 
 /** A denial from memory is one that the store would give, unless somebody else has given something in the last second. */
 export class CacheLaws {
   readonly #book: LawBook
   readonly #timeline: Timeline
-  readonly #tellers: Tellers
+  readonly #serverOf: ServerOf
+  readonly #clocks: Clocks
   readonly #gifts = new Map<string, Map<string, number>>()
   readonly #underWay = new Map<string, number>()
 
-  constructor(book: LawBook, timeline: Timeline, tellers: Tellers) {
+  constructor(book: LawBook, timeline: Timeline, serverOf: ServerOf, clocks: Clocks) {
     this.#book = book
     this.#timeline = timeline
-    this.#tellers = tellers
+    this.#serverOf = serverOf
+    this.#clocks = clocks
   }
 
   executed({ asks, from, time }: Executed): void {
@@ -58,16 +60,14 @@ export class CacheLaws {
 
   check(owner: Owner, parts: readonly Part[]): void {
     // clocks of callers that disagree make of one second another
-    if (this.#tellers.callersClock) return
+    if (this.#clocks.callersClock) return
     const [first] = parts as [Part]
-    const server = this.#tellers.serverOf(first)
-    const now = timeOf(this.#tellers, this.#timeline.now, owner, first)
-    const seen = server.look({ mode: "peek", count: 1, parts, note: undefined, signature: "" }, now)
+    const server = this.#serverOf(first)
+    const seen = server.look({ mode: "peek", count: 1, parts, note: undefined, signature: "" })
     if (seen.granted === 0) return
     const since = this.#timeline.now - LONGEST
     const excused =
       server.disturbedAt >= since ||
-      owner.steppedAt >= since ||
       parts.some((part) => {
         const place = placeName(part)
         if ((this.#underWay.get(`${owner.name} ${place}`) ?? 0) > 0) return true
@@ -84,15 +84,14 @@ export class CacheLaws {
 export class LeaseLaws {
   readonly #book: LawBook
   readonly #timeline: Timeline
-  readonly #tellers: Tellers
+  readonly #serverOf: ServerOf
+  readonly #clocks: Clocks
   readonly #debits = new Map<string, { readonly time: number; readonly ends: number }>()
-  /** Microseconds by which the clocks of callers were stepped. */
-  clockSteps = 0
-
-  constructor(book: LawBook, timeline: Timeline, tellers: Tellers) {
+  constructor(book: LawBook, timeline: Timeline, serverOf: ServerOf, clocks: Clocks) {
     this.#book = book
     this.#timeline = timeline
-    this.#tellers = tellers
+    this.#serverOf = serverOf
+    this.#clocks = clocks
   }
 
   executed({ asks, outcomes, from, time, at }: Executed): void {
@@ -114,13 +113,15 @@ export class LeaseLaws {
       const debit = this.#debits.get(`${owner.name} ${at} ${placeName(part)}`)
       this.#book.require(debit !== undefined, "what is leased was debited", what)
       if (debit === undefined) continue
+      const { callersClock, steps } = this.#clocks
       const age = this.#timeline.now - debit.time
-      const most = (lease?.time ?? 0) * 1_000 + this.clockSteps
+      const most = (lease?.time ?? 0) * 1_000 + (callersClock ? steps : 0)
       this.#book.require(age <= most, "a block is spent within its time", () => `${what()}, ${age} us ago`)
-      const now = timeOf(this.#tellers, this.#timeline.now, owner, part) - this.clockSteps
+      const server = this.#serverOf(part)
       // a server that has taken over goes by another clock
-      const disturbed = this.#tellers.serverOf(part).disturbedAt >= debit.time
-      this.#book.require(now < debit.ends || disturbed, "a block ends with its window", what)
+      const now = callersClock ? EPOCH + this.#timeline.now + owner.skew - steps : server.us
+      const within = now < debit.ends || server.disturbedAt >= debit.time
+      this.#book.require(within, "a block ends with its window", what)
     }
   }
 }

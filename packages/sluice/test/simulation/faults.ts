@@ -12,7 +12,7 @@ export interface Victims {
   /** All connections to a server. */
   linksTo(server: SimulatedServer): readonly Link[]
   /** Has the clock of a process step. */
-  step(owner: Owner, us: number): void
+  step(owner: Owner): void
   /** Closes all limiters of a process, and makes them again. */
   redeploy(owner: Owner): void
   note(what: string): void
@@ -140,7 +140,7 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
 
   clockStep({ random, owners, step }) {
-    step(random.pick(owners), random.integer(-200_000, 200_000))
+    step(random.pick(owners))
     return undefined
   },
 }

@@ -3,7 +3,6 @@ import {
   type Ask,
   type Health,
   type OutageChange,
-  type Part,
   type Place,
   type Settlement,
   SluiceError,
@@ -13,25 +12,11 @@ import {
 import { isPromise } from "../../src/store.js"
 import { AloneLaws } from "./alone-laws.js"
 import { BreakerLaws } from "./breaker-laws.js"
+import { type Call, newCall } from "./guarded-call.js"
 import type { Laws } from "./laws.js"
 import { placeName } from "./script-call.js"
 import type { LimiterShape } from "./shape.js"
 import type { Owner } from "./timeline.js"
-
-/** A call of a limiter to its store, and what came of it beneath the outage layer. */
-interface Call {
-  readonly ask: Ask | undefined
-  readonly since: number
-  readonly stalled: number
-  readonly reachable: boolean
-  readonly line: string | undefined
-  asked: boolean
-  charged: boolean
-  answer: unknown
-  answered: boolean
-  error: unknown
-  over: boolean
-}
 
 /** Microseconds by which deadlines may be late: a timer, and one more if it was early. */
 const LATE = 3_000
@@ -85,9 +70,8 @@ export class GuardLaws {
     this.#judge(call)
     this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => ask.mode)
     if (owes && this.#laws.wholeStore) {
-      this.#require(call.charged, "what was spent without the store is charged to it", () =>
-        placesOf(ask.parts),
-      )
+      const what = () => ask.parts.map(placeName).join()
+      this.#require(call.charged, "what was spent without the store is charged to it", what)
     }
     const settle = (told: Answer) => {
       this.#end(call)
@@ -202,19 +186,8 @@ export class GuardLaws {
 
   #begin(ask: Ask | undefined): Call {
     this.#underWay += 1
-    return {
-      ask,
-      since: this.#laws.timeline.now,
-      stalled: this.owner.stalled,
-      reachable: this.health().reachable,
-      line: this.#laws.line,
-      asked: false,
-      charged: false,
-      answer: undefined,
-      answered: false,
-      error: undefined,
-      over: false,
-    }
+    const { timeline, line } = this.#laws
+    return newCall(ask, timeline.now, this.owner.stalled, this.health().reachable, line)
   }
 
   #during<T>(call: Call, run: () => T): T {
@@ -311,8 +284,4 @@ export class GuardLaws {
   #require(holds: boolean, law: string, what: () => string): void {
     this.#laws.book.require(holds, law, () => `${this.owner.name} ${this.#limiter.name}: ${what()}`)
   }
-}
-
-function placesOf(parts: readonly Part[]): string {
-  return parts.map(placeName).join()
 }

@@ -1,8 +1,9 @@
+import type { Place } from "sluice"
 import { AdmissionLaws } from "./admission-laws.js"
 import { BalanceLaws } from "./balance-laws.js"
-import { CacheLaws, LeaseLaws, type Tellers } from "./cache-laws.js"
+import { CacheLaws, type Clocks, LeaseLaws } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
-import type { Executed } from "./simulated-server.js"
+import type { Executed, SimulatedServer } from "./simulated-server.js"
 import type { Owner, Timeline } from "./timeline.js"
 import { WaitingLaws } from "./waiting-laws.js"
 import { WireLaws } from "./wire-laws.js"
@@ -22,16 +23,23 @@ export class Laws {
   /** The line of whoever is calling a limiter just now. */
   line: string | undefined
 
-  constructor(book: LawBook, timeline: Timeline, tellers: Tellers, maxWait: number, wholeStore: boolean) {
+  constructor(
+    book: LawBook,
+    timeline: Timeline,
+    serverOf: (place: Place) => SimulatedServer,
+    clocks: Clocks,
+    maxWait: number,
+    wholeStore: boolean,
+  ) {
     this.book = book
     this.timeline = timeline
     this.wholeStore = wholeStore
     this.wire = new WireLaws(book)
     this.balance = new BalanceLaws(book)
-    this.admissions = new AdmissionLaws(book, maxWait)
+    this.admissions = new AdmissionLaws(book, clocks, maxWait)
     this.waiting = new WaitingLaws(book, timeline)
-    this.cache = new CacheLaws(book, timeline, tellers)
-    this.lease = new LeaseLaws(book, timeline, tellers)
+    this.cache = new CacheLaws(book, timeline, serverOf, clocks)
+    this.lease = new LeaseLaws(book, timeline, serverOf, clocks)
   }
 
   executed(executed: Executed): void {
@@ -40,12 +48,6 @@ export class Laws {
     this.admissions.executed(executed)
     this.cache.executed(executed)
     this.lease.executed(executed)
-  }
-
-  /** The clock of a process is put ahead or back. */
-  stepped(us: number): void {
-    this.admissions.clockSteps += Math.abs(us)
-    this.lease.clockSteps += Math.abs(us)
   }
 
   /** When everything is over, and these processes are closed. */

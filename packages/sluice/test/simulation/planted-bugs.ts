@@ -97,6 +97,21 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
       ),
   },
   {
+    name: "a store that is given up is asked all the same",
+    install: () => patched(Breaker.prototype, "admits", () => () => true),
+  },
+  {
+    name: "callers are given up too soon",
+    install: () =>
+      patched(Deadlines.prototype, "set", () => (expire) => {
+        const timer = setTimeout(expire, 50)
+        return () => {
+          clearTimeout(timer)
+          return true
+        }
+      }),
+  },
+  {
     name: "deadlines are not kept",
     install: () => patched(Deadlines.prototype, "set", () => () => () => true),
   },

@@ -4,7 +4,7 @@ import { type Run, simulate } from "./simulate.js"
 const env = (name: string) => (process.env[name] === undefined ? undefined : Number(process.env[name]))
 
 /** How many seeds are run, unless `SIM_SEEDS` says otherwise. */
-export const SEEDS = 300
+export const SEEDS = 400
 
 /**
  * The seeds of one of several parts: all those from `SIM_FROM` on, `SIM_SEEDS` of them, dealt out in turns; or `SIM_SEED`

@@ -3,8 +3,6 @@ export interface Owner {
   readonly name: string
   /** Microseconds by which its wall clock is ahead. */
   skew: number
-  /** When that last changed. */
-  steppedAt: number
   /** Whether it was killed: nothing of it runs any more. */
   dead: boolean
   /** Until when it is held up, and nothing of it runs. */

@@ -33,8 +33,9 @@ export interface Recorded {
 
 const MOST_RECORDED = 1_000
 
-/** Microseconds by which no clock of a process is ever further off. */
+/** Microseconds by which the clock of a process is ever off, and by which it is put right at a time. */
 const MOST_SKEW = 450_000
+const MOST_STEP = 200_000
 
 /** The world of a seed: servers, processes with limiters on them, the network in between, and the laws. */
 export class World {
@@ -59,8 +60,15 @@ export class World {
     const policies: Policy[] = limiters.flatMap((limiter) => Object.values(limiter.policies))
     this.#read = scriptCalls(policies)
     const serverOf = (place: Place) => this.servers[Number(tagOf(place)) % servers] as SimulatedServer
-    const maxWait = Math.max(...limiters.map((limiter) => limiter.maxWait)) * 1_000
-    this.laws = new Laws(book, timeline, { serverOf, callersClock }, maxWait, servers === 1)
+    const longest = (of: "maxWait" | "deadline") =>
+      Math.max(...limiters.map((limiter) => limiter[of])) * 1_000
+    const clocks = {
+      callersClock,
+      steps: 2 * MOST_STEP,
+      // what one process counts another sees by its own clock, and as late as its deadline lets it
+      disagree: callersClock ? 2 * (MOST_SKEW + MOST_STEP) + longest("deadline") : 0,
+    }
+    this.laws = new Laws(book, timeline, serverOf, clocks, longest("maxWait"), servers === 1)
     this.servers = Array.from(
       { length: servers },
       (_, i) => new SimulatedServer(`s${i}`, timeline, (executed) => this.laws.executed(executed), tamper),
@@ -68,19 +76,12 @@ export class World {
     this.owners = processes.map(({ name, skew }) => ({
       name,
       skew,
-      steppedAt: Number.NEGATIVE_INFINITY,
       dead: false,
       stalledUntil: 0,
       stalled: 0,
       timers: 0,
       keptAlive: 0,
     }))
-    if (callersClock) {
-      // what one process counts another sees by its own clock, and as late as its deadline lets it
-      const skews = processes.map(({ skew }) => skew)
-      const deadline = Math.max(...limiters.map((limiter) => limiter.deadline))
-      this.laws.admissions.clockSteps = Math.max(...skews) - Math.min(...skews) + deadline * 1_000
-    }
     this.links = this.owners.flatMap((owner, i) =>
       this.servers.map((server) => {
         const link = new Link(owner, server, timeline, this.#random, this.laws.wire)
@@ -116,11 +117,9 @@ export class World {
       servers,
       owners,
       linksTo: (server) => links.filter((link) => link.server === server),
-      step: (owner, us) => {
-        const skew = Math.max(Math.min(owner.skew + us, MOST_SKEW), -MOST_SKEW)
-        this.laws.stepped(skew - owner.skew)
-        owner.skew = skew
-        owner.steppedAt = timeline.now
+      step: (owner) => {
+        const skew = owner.skew + random.integer(-MOST_STEP, MOST_STEP)
+        owner.skew = Math.max(Math.min(skew, MOST_SKEW), -MOST_SKEW)
       },
       note: (what) => book.note("fault", what),
       redeploy: (owner) => {
