@@ -1,4 +1,4 @@
-import type { Part, Policy, Settlement } from "sluice"
+import type { Part, Place, Policy, Settlement } from "sluice"
 import { GRACE } from "../../src/clock.js"
 import { localShare } from "../../src/layers/local-share.js"
 import { limitOf, periodOf } from "../support/policy-kinds.js"
@@ -7,6 +7,9 @@ import type { LawBook } from "./law-book.js"
 import { placeName, type WireAsk } from "./script-call.js"
 import type { Executed } from "./simulated-server.js"
 import { overAdmission, type Units } from "./spans.js"
+
+const BOUND = "no more than the policy admits in any span"
+const SHARE = "no more than its share while degraded"
 
 /** Units that a caller was let through with. */
 interface Admission {
@@ -22,6 +25,10 @@ interface Account {
   readonly policy: Policy
   readonly admitted: Admission[]
   readonly gifts: { readonly call: Executed; readonly units: number }[]
+}
+
+/** What is known of a key whether it was admitted or not. */
+interface Losses {
   readonly resets: Executed[]
   /** Units given back of debits that the server knows nothing of any more. */
   strays: number
@@ -55,6 +62,7 @@ export class AdmissionLaws {
   readonly #maxWait: number
   readonly #clocks: Clocks
   readonly #accounts = new Map<string, Account>()
+  readonly #losses = new Map<string, Losses>()
   readonly #calls = new Map<string, Executed>()
   readonly #turns = new Map<string, BookedTurn>()
   readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
@@ -70,10 +78,12 @@ export class AdmissionLaws {
   }
 
   executed(call: Executed): void {
-    this.#calls.set(`${call.from} ${call.at}`, call)
     for (const [i, ask] of call.asks.entries()) {
       const outcome = call.outcomes[i]
       if (outcome === undefined || outcome instanceof Error) continue
+      if (outcome.granted > 0) {
+        for (const part of ask.parts) this.#calls.set(`${call.from} ${call.at} ${placeName(part)}`, call)
+      }
       if (this.#undoes(call, ask)) for (const place of ask.parts) this.#reset(call, placeName(place))
       this.#noteGiven(call, ask, outcome.granted)
       if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
@@ -84,14 +94,14 @@ export class AdmissionLaws {
     }
   }
 
-  /** The call that decided at a moment of the store's clock. */
-  callOf(from: string, at: number): Executed | undefined {
-    return this.#calls.get(`${from} ${at}`)
+  /** The call that granted something at a moment of the store's clock. */
+  #callOf(from: string, at: number, place: Place): Executed | undefined {
+    return this.#calls.get(`${from} ${at} ${placeName(place)}`)
   }
 
   /** A caller of a process is let through, by a decision of that moment; `note` is where it is reserved. */
   admit(from: string, at: number, parts: readonly Part[], note?: string): void {
-    const call = this.callOf(from, at)
+    const call = this.#callOf(from, at, parts[0] as Part)
     if (call === undefined) {
       this.#book.breach("nobody is let through without a decision of the store", `${from} at ${at}`)
       return
@@ -148,18 +158,17 @@ export class AdmissionLaws {
 
   check(): void {
     for (const [place, account] of this.#accounts) {
-      for (const admitted of generations(account)) {
-        const gifts = account.gifts
-          .filter(({ call }) => !call.lost)
-          .map(({ call, units }) => ({ v: call.v, units }))
+      const { resets, strays } = this.#lossesOf(place)
+      for (const admitted of generations(account, resets)) {
+        const kept = account.gifts.filter(({ call }) => !call.lost)
+        const gifts = kept.map(({ call, units }) => ({ v: call.v, units }))
         const wrong = overAdmission(account.policy, admitted, {
           gifts,
           horizon: this.#maxWait + 2 * periodOf(account.policy),
-          units: account.strays,
+          units: strays,
           time: this.#clocks.disagree,
         })
-        if (wrong !== undefined)
-          this.#book.breach("no more than the policy admits in any span", `${place}: ${wrong}`)
+        if (wrong !== undefined) this.#book.breach(BOUND, `${place}: ${wrong}`)
       }
     }
     for (const [name, { policy, segments, strays }] of this.#local) {
@@ -171,8 +180,7 @@ export class AdmissionLaws {
           units: strays,
           time: this.#clocks.steps,
         })
-        if (wrong !== undefined)
-          this.#book.breach("no more than its share while degraded", `${name}: ${wrong}`)
+        if (wrong !== undefined) this.#book.breach(SHARE, `${name}: ${wrong}`)
       }
     }
   }
@@ -191,17 +199,16 @@ export class AdmissionLaws {
       for (const place of new Set(parts.map(placeName))) this.#reset(call, place)
     }
     if (mode === "give") {
-      const debit = count === -1 ? undefined : this.callOf(call.from, count as number)
       for (const part of parts) {
-        const account = this.#account(part)
-        if (count === -1) account.gifts.push({ call, units: Math.min(part.cost, limitOf(part.policy) * 2) })
-        else this.#returned(account, debit, call, part.cost)
+        const units = Math.min(part.cost, limitOf(part.policy) * 2)
+        if (count === -1) this.#account(part).gifts.push({ call, units })
+        else this.#returned(part, this.#callOf(call.from, count as number, part), call)
       }
     }
     if (mode === "leave") {
       const marks = (count as readonly number[]).slice(1 + parts.length)
       const turn = this.#turns.get(turnName(parts, marks))
-      for (const part of parts) this.#returned(this.#account(part), turn?.call, call, part.cost)
+      for (const part of parts) this.#returned(part, turn?.call, call)
     }
     if (mode === "settle" && granted === 1) {
       const name = ask.note?.scope.id ?? ""
@@ -214,7 +221,7 @@ export class AdmissionLaws {
         if ((count as readonly number[])[i + 1] === 1) continue
         const found = reserved.find(({ place }) => place === placeName(part))
         found?.admission.returned.push({ call, units: part.cost })
-        if (found !== undefined) this.#returned(this.#account(part), found.admission.call, call, part.cost)
+        if (found !== undefined) this.#returned(part, found.admission.call, call)
       }
     }
   }
@@ -230,33 +237,42 @@ export class AdmissionLaws {
   }
 
   #reset(call: Executed, place: string): void {
-    const account = this.#accounts.get(place)
-    if (account === undefined) return
-    account.resets.push(call)
+    const losses = this.#lossesOf(place)
+    losses.resets.push(call)
     // what the same call has granted before cannot be told from what it grants after
     for (const [i, { mode, parts }] of call.asks.entries()) {
       const outcome = call.outcomes[i]
       if (mode === "forget" || outcome === undefined || outcome instanceof Error) continue
       const cost = parts.find((part) => placeName(part) === place)?.cost ?? 0
-      account.strays += outcome.granted * cost
+      losses.strays += outcome.granted * cost
     }
   }
 
   /** Something is given back; if the debit is gone already, it is other units that are given back. */
-  #returned(account: Account, debit: Executed | undefined, call: Executed, units: number): void {
+  #returned(part: Part, debit: Executed | undefined, call: Executed): void {
+    const losses = this.#lossesOf(placeName(part))
     const gone =
       debit === undefined ||
       debit.lost ||
       debit.epoch !== call.epoch ||
-      account.resets.some((reset) => !reset.lost && reset.time >= debit.time)
-    if (gone) account.strays += units
+      losses.resets.some((reset) => !reset.lost && reset.order >= debit.order)
+    if (gone) losses.strays += part.cost
+  }
+
+  #lossesOf(place: string): Losses {
+    let losses = this.#losses.get(place)
+    if (losses === undefined) {
+      losses = { resets: [], strays: 0 }
+      this.#losses.set(place, losses)
+    }
+    return losses
   }
 
   #account(part: Part): Account {
     const name = placeName(part)
     let account = this.#accounts.get(name)
     if (account === undefined) {
-      account = { policy: part.policy, admitted: [], gifts: [], resets: [], strays: 0 }
+      account = { policy: part.policy, admitted: [], gifts: [] }
       this.#accounts.set(name, account)
     }
     return account
@@ -268,14 +284,14 @@ function turnName(parts: readonly Part[], marks: readonly number[]): string {
 }
 
 /** What was admitted, and not undone or given back, between times at which everything was forgotten. */
-function generations({ admitted, resets }: Account): Units[][] {
+function generations({ admitted }: Account, resets: readonly Executed[]): Units[][] {
   const groups = new Map<string, Units[]>()
   for (const { v, call, units, returned } of admitted) {
     if (call.lost) continue
     let left = units
     for (const each of returned) if (!each.call.lost) left -= each.units
     if (left <= 0) continue
-    const before = resets.filter((reset) => !reset.lost && reset.time <= call.time).length
+    const before = resets.filter((reset) => !reset.lost && reset.order <= call.order).length
     const name = `${call.epoch} ${before}`
     const group = groups.get(name)
     if (group === undefined) groups.set(name, [{ v, units: left }])

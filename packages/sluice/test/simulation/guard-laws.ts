@@ -6,7 +6,6 @@ import {
   type Place,
   type Settlement,
   SluiceError,
-  scopeOf,
   type Turn,
 } from "sluice"
 import { isPromise } from "../../src/store.js"
@@ -35,6 +34,7 @@ export class GuardLaws {
   #reachable = true
   /** Whether the last answer of the store was one. */
   #sound = true
+  /** Whether another has taken its place. */
   closed = false
 
   constructor(owner: Owner, limiter: LimiterShape, laws: Laws) {
@@ -42,16 +42,11 @@ export class GuardLaws {
     this.#limiter = limiter
     this.#laws = laws
     const { then, name } = limiter
-    if (typeof then === "object") this.#alone = new AloneLaws(`${owner.name} ${name}`, then.local, laws)
+    laws.guards += 1
+    // one that takes the place of another counts for itself
+    const from = `${owner.name} ${name}#${laws.guards}`
+    if (typeof then === "object") this.#alone = new AloneLaws(from, then.local, laws)
     this.#breaker = new BreakerLaws(laws.timeline, this.#require.bind(this))
-  }
-
-  /** Another limiter takes its place. */
-  close(): void {
-    this.closed = true
-    const { name, policies, keys } = this.#limiter
-    const scopes = Object.keys(policies).map((policy) => scopeOf(name, policy))
-    this.#alone?.forget(keys.flatMap((key) => scopes.map((scope) => ({ scope, key }))))
   }
 
   /** The store is given up, or answers again. */

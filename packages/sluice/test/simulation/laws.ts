@@ -20,6 +20,8 @@ export class Laws {
   readonly lease: LeaseLaws
   /** Whether the store is there or not as a whole; a Cluster may be there in part. */
   readonly wholeStore: boolean
+  /** How many limiters were watched. */
+  guards = 0
   /** The line of whoever is calling a limiter just now. */
   line: string | undefined
 
@@ -43,6 +45,13 @@ export class Laws {
   }
 
   executed(executed: Executed): void {
+    for (const [i, { signature, count }] of executed.asks.entries()) {
+      const outcome = executed.outcomes[i]
+      const came = outcome instanceof Error ? outcome.message.split(" ", 1)[0] : outcome?.granted
+      const times =
+        typeof count === "number" && count > 1 && signature.startsWith("spend") ? ` x${count}` : ""
+      this.book.note("server", `${executed.from} ${signature}${times} = ${came}`)
+    }
     for (const { signature } of executed.wrongs) this.book.breach("a denial changes nothing", signature)
     this.wire.executed(executed)
     this.admissions.executed(executed)

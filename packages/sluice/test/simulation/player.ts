@@ -135,7 +135,7 @@ export class Player {
   async close(): Promise<void> {
     const since = this.#laws.timeline.now
     const stalled = this.owner.stalled
-    this.#guard.close()
+    this.#guard.closed = true
     await this.#made.close()
     const took = (this.#laws.timeline.now - since - (this.owner.stalled - stalled)) / 1_000
     this.#laws.book.require(took <= 2_005, "closing takes two seconds at the most", () => `${took} ms`)

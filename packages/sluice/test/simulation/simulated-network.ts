@@ -146,7 +146,7 @@ export class Link {
       this.#held.push(() => this.#arrive(flight))
     } else if (!this.down) {
       flight.arrived = true
-      this.#execute(flight)
+      this.#server.submit(() => this.#execute(flight))
     }
   }
 

@@ -5,8 +5,9 @@ import { EPOCH, type Timeline } from "./timeline.js"
 
 /** A call that was executed. */
 export interface Executed {
-  /** The time of the simulation. */
+  /** The time of the simulation, and which of all calls to the server it was. */
   readonly time: number
+  readonly order: number
   /** Microseconds as the script saw them. */
   readonly at: number
   /** What bounds hold in: the time and by how much the clock was ever put ahead, or the time of the caller. */
@@ -45,6 +46,9 @@ const texts: Readonly<Record<Refusal, string>> = {
   READONLY: "READONLY You can't write against a read only replica.",
 }
 
+/** Microseconds that a call takes; so no two are decided at the same time. */
+const TAKES = 20
+
 const hashes = new Map<string, string>()
 
 /**
@@ -60,6 +64,9 @@ export class SimulatedServer {
   readonly #tamper: (store: MemoryStore) => MemoryStore
   #store: MemoryStore
   #history: Executed[] = []
+  readonly #queue: (() => void)[] = []
+  #freeAt = 0
+  #executed = 0
   #offset = 0
   #putAhead = 0
   #epoch = 0
@@ -106,6 +113,19 @@ export class SimulatedServer {
     hashes.set(source, sha)
     this.#scripts.add(sha)
     return this.#run(from, call)
+  }
+
+  /** Runs calls one after the other, in the order in which they have arrived. */
+  submit(run: () => void): void {
+    this.#queue.push(run)
+    if (this.#queue.length === 1) this.#timeline.at(this.#freeAt, undefined, () => this.#next(), false)
+  }
+
+  #next(): void {
+    const run = this.#queue.shift()
+    this.#freeAt = this.#timeline.now + TAKES
+    if (this.#queue.length > 0) this.#timeline.at(this.#freeAt, undefined, () => this.#next(), false)
+    run?.()
   }
 
   /** Looks without anybody knowing, at a time of its clock. */
@@ -162,6 +182,7 @@ export class SimulatedServer {
     })
     const executed = {
       time: this.#timeline.now,
+      order: this.#executed++,
       at,
       v: now === undefined ? this.v : now - EPOCH,
       epoch: this.#epoch,
