@@ -1,6 +1,5 @@
-import type { Part, Place, Policy, Settlement } from "sluice"
+import type { Part, Place, Policy } from "sluice"
 import { GRACE } from "../../src/clock.js"
-import { localShare } from "../../src/layers/local-share.js"
 import { limitOf, periodOf } from "../support/policy-kinds.js"
 import type { Clocks } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
@@ -9,7 +8,6 @@ import type { Executed } from "./simulated-server.js"
 import { overAdmission, type Units } from "./spans.js"
 
 const BOUND = "no more than the policy admits in any span"
-const SHARE = "no more than its share while degraded"
 
 /** Units that a caller was let through with. */
 interface Admission {
@@ -34,18 +32,6 @@ interface Losses {
   strays: number
 }
 
-/** Units that a process has let somebody through with by itself. */
-interface LocalUnits extends Units {
-  units: number
-}
-
-interface LocalAccount {
-  readonly policy: Policy
-  /** Between times at which it was forgotten. */
-  readonly segments: LocalUnits[][]
-  strays: number
-}
-
 /** A turn on a server: when it is, and the call that booked it first. */
 interface BookedTurn {
   readonly v: number
@@ -54,8 +40,7 @@ interface BookedTurn {
 
 /**
  * The bound: in any span, no more is let through than the policy admits, by the times at which the store decided; and what
- * was given, and what a failover or a restart has forgotten. What is admitted without the store is held to the share of
- * the process.
+ * was given, and what a failover or a restart has forgotten.
  */
 export class AdmissionLaws {
   readonly #book: LawBook
@@ -67,8 +52,6 @@ export class AdmissionLaws {
   readonly #turns = new Map<string, BookedTurn>()
   readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
   readonly #settled = new Map<string, Executed>()
-  readonly #local = new Map<string, LocalAccount>()
-  readonly #reservedLocally = new Map<string, LocalUnits>()
 
   /** `maxWait` microseconds is how far ahead turns may lie. */
   constructor(book: LawBook, clocks: Clocks, maxWait: number) {
@@ -117,45 +100,6 @@ export class AdmissionLaws {
     else this.#admitAt(turn.v, turn.call, parts)
   }
 
-  /** A caller is let through by a process alone, or has a turn to come. */
-  admitLocally(from: string, share: number, at: number, parts: readonly Part[], note?: string): void {
-    for (const part of parts) {
-      const name = `${from} ${placeName(part)}`
-      let account = this.#local.get(name)
-      if (account === undefined) {
-        account = { policy: localShare(part.policy, share), segments: [[]], strays: 0 }
-        this.#local.set(name, account)
-      }
-      const admitted = { v: at, units: part.cost }
-      account.segments.at(-1)?.push(admitted)
-      if (note !== undefined) this.#reservedLocally.set(`${note} ${placeName(part)}`, admitted)
-    }
-  }
-
-  /** A turn that a process has given by itself is given back. */
-  leaveLocally(from: string, at: number, parts: readonly Part[]): void {
-    for (const part of parts) {
-      const account = this.#local.get(`${from} ${placeName(part)}`)
-      const found = account?.segments.at(-1)?.find(({ v, units }) => v === at && units === part.cost)
-      if (found !== undefined) found.units = 0
-      // what it was one of is forgotten, and others may have it
-      else if (account !== undefined) account.strays += part.cost
-    }
-  }
-
-  /** A reservation that a process has made alone is settled. */
-  returnLocally({ place, back }: Settlement): void {
-    for (const part of back) {
-      const admitted = this.#reservedLocally.get(`${place.scope.id} ${placeName(part)}`)
-      if (admitted !== undefined) admitted.units -= part.cost
-    }
-  }
-
-  /** What a process has counted by itself is charged to the store, or forgotten. */
-  endLocal(from: string, place: string): void {
-    this.#local.get(`${from} ${place}`)?.segments.push([])
-  }
-
   check(): void {
     for (const [place, account] of this.#accounts) {
       const { resets, strays } = this.#lossesOf(place)
@@ -169,18 +113,6 @@ export class AdmissionLaws {
           time: this.#clocks.disagree,
         })
         if (wrong !== undefined) this.#book.breach(BOUND, `${place}: ${wrong}`)
-      }
-    }
-    for (const [name, { policy, segments, strays }] of this.#local) {
-      for (const segment of segments) {
-        segment.sort((a, b) => a.v - b.v)
-        const wrong = overAdmission(policy, segment, {
-          gifts: [],
-          horizon: 0,
-          units: strays,
-          time: this.#clocks.steps,
-        })
-        if (wrong !== undefined) this.#book.breach(SHARE, `${name}: ${wrong}`)
       }
     }
   }

@@ -42,10 +42,7 @@ export class GuardLaws {
     this.#limiter = limiter
     this.#laws = laws
     const { then, name } = limiter
-    laws.guards += 1
-    // one that takes the place of another counts for itself
-    const from = `${owner.name} ${name}#${laws.guards}`
-    if (typeof then === "object") this.#alone = new AloneLaws(from, then.local, laws)
+    if (typeof then === "object") this.#alone = new AloneLaws(`${owner.name} ${name}`, then.local, laws)
     this.#breaker = new BreakerLaws(laws.timeline, this.#require.bind(this))
   }
 

@@ -1,5 +1,6 @@
 import type { Place } from "sluice"
 import { AdmissionLaws } from "./admission-laws.js"
+import type { AloneLaws } from "./alone-laws.js"
 import { BalanceLaws } from "./balance-laws.js"
 import { CacheLaws, type Clocks, LeaseLaws } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
@@ -20,8 +21,9 @@ export class Laws {
   readonly lease: LeaseLaws
   /** Whether the store is there or not as a whole; a Cluster may be there in part. */
   readonly wholeStore: boolean
-  /** How many limiters were watched. */
-  guards = 0
+  /** Of every limiter that goes on by itself; one that takes the place of another counts anew. */
+  readonly alone: AloneLaws[] = []
+  readonly clocks: Clocks
   /** The line of whoever is calling a limiter just now. */
   line: string | undefined
 
@@ -36,6 +38,7 @@ export class Laws {
     this.book = book
     this.timeline = timeline
     this.wholeStore = wholeStore
+    this.clocks = clocks
     this.wire = new WireLaws(book)
     this.balance = new BalanceLaws(book)
     this.admissions = new AdmissionLaws(book, clocks, maxWait)
@@ -66,5 +69,6 @@ export class Laws {
       this.waiting.checkEnd(name)
     }
     this.admissions.check()
+    for (const each of this.alone) each.check()
   }
 }
