@@ -31,6 +31,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       ),
+      project("simulation", ["test/simulation"], { testTimeout: 180_000, hookTimeout: 60_000 }),
       project("package", ["test/package"], {
         testTimeout: 180_000,
         globalSetup: "packages/sluice/test/package/pack.ts",

@@ -135,6 +135,27 @@ describe("turns of a store that is away", () => {
     }
   })
 
+  test("keep nobody waiting for the answers to those who came later, once all others are there", async () => {
+    const { had, wait, errand, pass } = setUp()
+    const gaveUp = new AbortController()
+    wait("a")
+    wait("b")
+    // a goes by the turn of b, who has that of a to wait for
+    errand(1).answer()
+    await pass(0)
+    wait("c", gaveUp.signal)
+    wait("d")
+    gaveUp.abort("no")
+    await pass(0)
+    errand(0).fail()
+    await pass(0)
+    expect(had).toEqual(["a@0", "c no", "b the store is out of reach"])
+    errand(3).answer()
+    await pass(0)
+    await pass(100)
+    expect(had).toEqual(["a@0", "c no", "b the store is out of reach", "d@100"])
+  })
+
   test("that cannot be given back are lost, and nobody hears of it", async () => {
     const { had, wait, errand, limiter, pass } = setUp()
     wait("a")

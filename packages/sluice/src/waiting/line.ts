@@ -23,8 +23,8 @@ export class Line {
   readonly #waiters = new Set<Waiter>()
   /** Soonest first. */
   readonly #turns: Due[] = []
-  /** How many have asked and have no answer yet. */
-  pending = 0
+  /** Who has asked and has no answer yet; true if that one has gone with the turn of another. */
+  readonly #asking = new Map<Waiter, boolean>()
 
   constructor(name: string) {
     this.name = name
@@ -35,11 +35,20 @@ export class Line {
   }
 
   get isEmpty(): boolean {
-    return this.#waiters.size === 0 && this.pending === 0
+    return this.#waiters.size === 0 && this.#asking.size === 0
   }
 
   join(waiter: Waiter): void {
     this.#waiters.add(waiter)
+  }
+
+  /** Has asked for a turn, until `answered` or `removeFor`. */
+  asks(waiter: Waiter): void {
+    this.#asking.set(waiter, false)
+  }
+
+  answered(waiter: Waiter): void {
+    this.#asking.delete(waiter)
   }
 
   /** Takes a waiter out of the line; false if it is not in it any more. */
@@ -61,8 +70,7 @@ export class Line {
     const [waiter] = this.#waiters
     if (turn === undefined || waiter === undefined || turn.due > now) return false
     this.#turns.shift()
-    this.#waiters.delete(waiter)
-    waiter.resolve(turn.answer)
+    this.#go(waiter, turn.answer)
     return true
   }
 
@@ -70,8 +78,7 @@ export class Line {
   serveWith(answer: Answer): boolean {
     const [waiter] = this.#waiters
     if (waiter === undefined || this.#turns.length > 0) return false
-    this.#waiters.delete(waiter)
-    waiter.resolve(answer)
+    this.#go(waiter, answer)
     return true
   }
 
@@ -80,12 +87,19 @@ export class Line {
     return this.#turns.length > this.#waiters.size ? this.#turns.pop() : undefined
   }
 
-  /** Takes out who asked, or if that one has gone with the turn of another, the last in line. */
+  /**
+   * Takes out who asked in vain. If that one has gone with the turn of another, one of those who have their own answers
+   * goes without, the last of them: nobody waits for the answers to others who came later.
+   */
   removeFor(waiter: Waiter): Waiter | undefined {
+    const hasGone = this.#asking.get(waiter) === true
+    this.#asking.delete(waiter)
     if (this.#waiters.delete(waiter)) return waiter
-    // those who are left have turns, or answers to come
-    if (this.#turns.length + this.pending >= this.#waiters.size) return undefined
-    const last = [...this.#waiters].at(-1)
+    if (!hasGone) return undefined
+    let toCome = this.#turns.length
+    for (const gone of this.#asking.values()) if (gone) toCome += 1
+    const answered = [...this.#waiters].filter((each) => !this.#asking.has(each))
+    const last = answered.length > toCome ? answered.at(-1) : undefined
     if (last !== undefined) this.#waiters.delete(last)
     return last
   }
@@ -95,5 +109,11 @@ export class Line {
     const waiters = [...this.#waiters]
     this.#waiters.clear()
     return waiters
+  }
+
+  #go(waiter: Waiter, answer: Answer): void {
+    this.#waiters.delete(waiter)
+    if (this.#asking.has(waiter)) this.#asking.set(waiter, true)
+    waiter.resolve(answer)
   }
 }

@@ -79,10 +79,10 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   }
 
   const receive = (line: Line, waiter: Waiter, answer: Answer, parts: readonly Part[]) => {
-    line.pending -= 1
     if (answer.granted === 0) {
       line.removeFor(waiter)?.resolve(answer)
     } else {
+      line.answered(waiter)
       const { turn = answer.at } = answer
       // a turn that has come while nobody has one needs no timer
       if (turn > answer.at || !line.serveWith(answer)) {
@@ -99,7 +99,6 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   }
 
   const fail = (line: Line, waiter: Waiter, error: unknown) => {
-    line.pending -= 1
     line.removeFor(waiter)?.reject(error)
     tidy(line)
     setTimer()
@@ -139,7 +138,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
         }
         size += 1
         line.join(waiter)
-        line.pending += 1
+        line.asks(waiter)
         background.run(() => {
           try {
             const answer = store.ask({ parts, count: 1, mode: "book", maxWait })

@@ -1,0 +1,233 @@
+import type { Part, Place, Policy } from "sluice"
+import { GRACE } from "../../src/clock.js"
+import { limitOf, periodOf } from "../support/policy-kinds.js"
+import type { Clocks } from "./cache-laws.js"
+import type { LawBook } from "./law-book.js"
+import { placeName, type WireAsk } from "./script-call.js"
+import type { Executed } from "./simulated-server.js"
+import { overAdmission, type Units } from "./spans.js"
+
+const BOUND = "no more than the policy admits in any span"
+
+/** Units that a caller was let through with. */
+interface Admission {
+  readonly v: number
+  readonly call: Executed
+  readonly units: number
+  /** What was given back of them later. */
+  readonly returned: { readonly call: Executed; readonly units: number }[]
+}
+
+/** What is known of one key under one policy. */
+interface Account {
+  readonly policy: Policy
+  readonly admitted: Admission[]
+  readonly gifts: { readonly call: Executed; readonly units: number }[]
+}
+
+/** What is known of a key whether it was admitted or not. */
+interface Losses {
+  readonly resets: Executed[]
+  /** Units given back of debits that the server knows nothing of any more. */
+  strays: number
+}
+
+/** A turn on a server: when it is, and the call that booked it first. */
+interface BookedTurn {
+  readonly v: number
+  readonly call: Executed
+}
+
+/**
+ * The bound: in any span, no more is let through than the policy admits, by the times at which the store decided; and what
+ * was given, and what a failover or a restart has forgotten.
+ */
+export class AdmissionLaws {
+  readonly #book: LawBook
+  readonly #maxWait: number
+  readonly #clocks: Clocks
+  readonly #accounts = new Map<string, Account>()
+  readonly #losses = new Map<string, Losses>()
+  readonly #calls = new Map<string, Executed>()
+  readonly #turns = new Map<string, BookedTurn>()
+  readonly #reserved = new Map<string, { place: string; admission: Admission }[]>()
+  readonly #settled = new Map<string, Executed>()
+
+  /** `maxWait` microseconds is how far ahead turns may lie. */
+  constructor(book: LawBook, clocks: Clocks, maxWait: number) {
+    this.#book = book
+    this.#clocks = clocks
+    this.#maxWait = maxWait
+  }
+
+  executed(call: Executed): void {
+    for (const [i, ask] of call.asks.entries()) {
+      const outcome = call.outcomes[i]
+      if (outcome === undefined || outcome instanceof Error) continue
+      if (outcome.granted > 0) {
+        for (const part of ask.parts) this.#calls.set(`${call.from} ${call.at} ${placeName(part)}`, call)
+      }
+      if (this.#undoes(call, ask)) for (const place of ask.parts) this.#reset(call, placeName(place))
+      this.#noteGiven(call, ask, outcome.granted)
+      if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
+      const { turn = call.at, marks } = outcome.answer
+      const name = turnName(ask.parts, marks)
+      // one that was given back and booked again is the turn it was
+      if (!this.#turns.has(name)) this.#turns.set(name, { v: call.v + turn - call.at, call })
+    }
+  }
+
+  /** The call that granted something at a moment of the store's clock. */
+  #callOf(from: string, at: number, place: Place): Executed | undefined {
+    return this.#calls.get(`${from} ${at} ${placeName(place)}`)
+  }
+
+  /** A caller of a process is let through, by a decision of that moment; `note` is where it is reserved. */
+  admit(from: string, at: number, parts: readonly Part[], note?: string): void {
+    const call = this.#callOf(from, at, parts[0] as Part)
+    if (call === undefined) {
+      this.#book.breach("nobody is let through without a decision of the store", `${from} at ${at}`)
+      return
+    }
+    const reserved = this.#admitAt(call.v, call, parts)
+    if (note !== undefined) this.#reserved.set(note, reserved)
+  }
+
+  /** Somebody goes whose turn has come. */
+  admitTurn(parts: readonly Part[], marks: readonly number[]): void {
+    const turn = this.#turns.get(turnName(parts, marks))
+    if (turn === undefined) this.#book.breach("nobody goes by a turn that was never booked", marks.join())
+    else this.#admitAt(turn.v, turn.call, parts)
+  }
+
+  check(): void {
+    for (const [place, account] of this.#accounts) {
+      const { resets, strays } = this.#lossesOf(place)
+      for (const admitted of generations(account, resets)) {
+        const kept = account.gifts.filter(({ call }) => !call.lost)
+        const gifts = kept.map(({ call, units }) => ({ v: call.v, units }))
+        const wrong = overAdmission(account.policy, admitted, {
+          gifts,
+          horizon: this.#maxWait + 2 * periodOf(account.policy),
+          units: strays,
+          time: this.#clocks.disagree,
+        })
+        if (wrong !== undefined) this.#book.breach(BOUND, `${place}: ${wrong}`)
+      }
+    }
+  }
+
+  #admitAt(v: number, call: Executed, parts: readonly Part[]) {
+    return parts.map((part) => {
+      const admission: Admission = { v, call, units: part.cost, returned: [] }
+      this.#account(part).admitted.push(admission)
+      return { place: placeName(part), admission }
+    })
+  }
+
+  #noteGiven(call: Executed, ask: WireAsk, granted: number): void {
+    const { mode, parts, count } = ask
+    if (mode === "forget") {
+      for (const place of new Set(parts.map(placeName))) this.#reset(call, place)
+    }
+    if (mode === "give") {
+      for (const part of parts) {
+        const units = Math.min(part.cost, limitOf(part.policy) * 2)
+        if (count === -1) this.#account(part).gifts.push({ call, units })
+        else this.#returned(part, this.#callOf(call.from, count as number, part), call)
+      }
+    }
+    if (mode === "leave") {
+      const marks = (count as readonly number[]).slice(1 + parts.length)
+      const turn = this.#turns.get(turnName(parts, marks))
+      for (const part of parts) this.#returned(part, turn?.call, call)
+    }
+    if (mode === "settle" && granted === 1) {
+      const name = ask.note?.scope.id ?? ""
+      const before = this.#settled.get(name)
+      const once = before === undefined || before.lost || before.epoch !== call.epoch
+      this.#book.require(once, "a reservation is settled once", () => name)
+      this.#settled.set(name, call)
+      const reserved = this.#reserved.get(name) ?? []
+      for (const [i, part] of parts.entries()) {
+        if ((count as readonly number[])[i + 1] === 1) continue
+        const found = reserved.find(({ place }) => place === placeName(part))
+        found?.admission.returned.push({ call, units: part.cost })
+        if (found !== undefined) this.#returned(part, found.admission.call, call)
+      }
+    }
+  }
+
+  /**
+   * By the clock of the caller, a call that was long on its way looks as if the clock had gone back: what was counted
+   * since is then counted as of that time.
+   */
+  #undoes({ time, v }: Executed, { mode, parts }: WireAsk): boolean {
+    if (!this.#clocks.callersClock || mode === "peek" || mode === "forget") return false
+    const late = time - v + this.#clocks.disagree
+    return parts.some(({ policy }) => late > Math.max(periodOf(policy), GRACE))
+  }
+
+  #reset(call: Executed, place: string): void {
+    const losses = this.#lossesOf(place)
+    losses.resets.push(call)
+    // what the same call has granted before cannot be told from what it grants after
+    for (const [i, { mode, parts }] of call.asks.entries()) {
+      const outcome = call.outcomes[i]
+      if (mode === "forget" || outcome === undefined || outcome instanceof Error) continue
+      const cost = parts.find((part) => placeName(part) === place)?.cost ?? 0
+      losses.strays += outcome.granted * cost
+    }
+  }
+
+  /** Something is given back; if the debit is gone already, it is other units that are given back. */
+  #returned(part: Part, debit: Executed | undefined, call: Executed): void {
+    const losses = this.#lossesOf(placeName(part))
+    const gone =
+      debit === undefined ||
+      debit.lost ||
+      debit.epoch !== call.epoch ||
+      losses.resets.some((reset) => !reset.lost && reset.order >= debit.order)
+    if (gone) losses.strays += part.cost
+  }
+
+  #lossesOf(place: string): Losses {
+    let losses = this.#losses.get(place)
+    if (losses === undefined) {
+      losses = { resets: [], strays: 0 }
+      this.#losses.set(place, losses)
+    }
+    return losses
+  }
+
+  #account(part: Part): Account {
+    const name = placeName(part)
+    let account = this.#accounts.get(name)
+    if (account === undefined) {
+      account = { policy: part.policy, admitted: [], gifts: [] }
+      this.#accounts.set(name, account)
+    }
+    return account
+  }
+}
+
+function turnName(parts: readonly Part[], marks: readonly number[]): string {
+  return `${placeName(parts[0] as Part)} ${marks.join()}`
+}
+
+/** What was admitted, and not undone or given back, between times at which everything was forgotten. */
+function generations({ admitted }: Account, resets: readonly Executed[]): Units[][] {
+  const groups = new Map<string, Units[]>()
+  for (const { v, call, units, returned } of admitted) {
+    if (call.lost) continue
+    let left = units
+    for (const each of returned) if (!each.call.lost) left -= each.units
+    if (left <= 0) continue
+    const before = resets.filter((reset) => !reset.lost && reset.order <= call.order).length
+    const name = `${call.epoch} ${before}`
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [{ v, units: left }])
+    else group.push({ v, units: left })
+  }
+  return [...groups.values()].map((group) => group.sort((a, b) => a.v - b.v))
+}

@@ -1,0 +1,279 @@
+import {
+  type Answer,
+  type Ask,
+  type Health,
+  type OutageChange,
+  type Place,
+  type Settlement,
+  SluiceError,
+  type Turn,
+} from "sluice"
+import { isPromise } from "../../src/store.js"
+import { AloneLaws } from "./alone-laws.js"
+import { BreakerLaws } from "./breaker-laws.js"
+import { type Call, newCall } from "./guarded-call.js"
+import type { Laws } from "./laws.js"
+import { placeName } from "./script-call.js"
+import type { LimiterShape } from "./shape.js"
+import type { Owner } from "./timeline.js"
+
+/** Microseconds by which deadlines may be late: a timer, and one more if it was early. */
+const LATE = 3_000
+
+/** What holds around the outage layer of one limiter in one process. */
+export class GuardLaws {
+  readonly owner: Owner
+  readonly #limiter: LimiterShape
+  readonly #laws: Laws
+  health: () => Health = () => ({ reachable: true, degraded: 0 })
+  readonly #alone: AloneLaws | undefined
+  readonly #breaker: BreakerLaws
+  #current: Call | undefined
+  #underWay = 0
+  #degraded = 0
+  #reachable = true
+  /** Whether the last answer of the store was one. */
+  #sound = true
+  /** Whether another has taken its place. */
+  closed = false
+
+  constructor(owner: Owner, limiter: LimiterShape, laws: Laws) {
+    this.owner = owner
+    this.#limiter = limiter
+    this.#laws = laws
+    const { then, name } = limiter
+    if (typeof then === "object") this.#alone = new AloneLaws(`${owner.name} ${name}`, then.local, laws)
+    this.#breaker = new BreakerLaws(laws.timeline, this.#require.bind(this))
+  }
+
+  /** The store is given up, or answers again. */
+  changed({ reachable }: OutageChange): void {
+    this.#laws.book.note(this.owner.name, `${this.#limiter.name} reachable ${reachable}`)
+    this.#require(reachable !== this.#reachable, "each change is told once", () => `reachable ${reachable}`)
+    this.#reachable = reachable
+    this.#breaker.changed(reachable)
+    this.#require(this.health().reachable === reachable, "health says what was told", () => `${reachable}`)
+  }
+
+  ask(ask: Ask, run: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
+    const call = this.#begin(ask)
+    const owes = this.#sound && this.#reachable && this.#alone?.owes(ask.parts) === true
+    const answer = this.#during(call, run)
+    this.#judge(call)
+    this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => ask.mode)
+    if (owes && this.#laws.wholeStore) {
+      const what = () => ask.parts.map(placeName).join()
+      this.#require(call.charged, "what was spent without the store is charged to it", what)
+    }
+    const settle = (told: Answer) => {
+      this.#end(call)
+      this.#answered(call, ask, told)
+      return told
+    }
+    const fail = (error: unknown) => {
+      this.#end(call)
+      this.#require(this.#limiter.then === "throw", "the policy for outages decides", () => String(error))
+      this.#failed(call, error)
+      throw error
+    }
+    return isPromise(answer) ? answer.then(settle, fail) : settle(answer)
+  }
+
+  /** Anything that is no question. */
+  order<T>(run: () => T | Promise<T>): T | Promise<T> {
+    const call = this.#begin(undefined)
+    const done = this.#during(call, run)
+    if (!isPromise(done)) {
+      this.#end(call)
+      return done
+    }
+    this.#judge(call)
+    return done.then(
+      (value) => {
+        this.#end(call)
+        return value
+      },
+      (error: unknown) => {
+        this.#end(call)
+        this.#failed(call, error)
+        throw error
+      },
+    )
+  }
+
+  leave(turn: Turn, run: () => void | Promise<void>): void | Promise<void> {
+    const held = this.#laws.waiting.left(this.owner.name, turn)
+    const isStores = held?.answer.source === undefined
+    if (!isStores) this.#alone?.leave(turn.parts, turn.at)
+    const [left, asked] = this.#orderAndSee(run)
+    // while the store is given up, turns pass unused
+    if (isStores && !asked) this.#laws.balance.kept(this.owner.name, turn.parts, 1)
+    return left
+  }
+
+  forget(places: readonly Place[], run: () => void | Promise<void>): void | Promise<void> {
+    this.#alone?.forget(places)
+    return this.order(run)
+  }
+
+  settle(settlement: Settlement, run: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+    const [settled, asked] = this.#orderAndSee(run)
+    // what was reserved without the store is settled without it
+    if (settled === true && !asked) this.#alone?.settle(settlement)
+    return settled
+  }
+
+  /** A call of the outage layer to the next one. */
+  beneath<T>(run: () => T | Promise<T>, ask?: Ask): T | Promise<T> {
+    if (ask?.mode === "charge" && ask.maxWait === 0) {
+      if (this.#current !== undefined) this.#current.charged = true
+      this.#alone?.forget(ask.parts)
+      return run()
+    }
+    const call = this.#current
+    // what comes later is taken back on nobody's behalf
+    if (call === undefined || call.asked) return run()
+    call.asked = true
+    const answer = run()
+    if (!isPromise(answer)) {
+      this.#told(call, answer)
+      return answer
+    }
+    return answer.then(
+      (value) => {
+        this.#told(call, value)
+        return value
+      },
+      (error: unknown) => {
+        if (!call.over) {
+          call.error = error
+          this.#fails()
+        }
+        throw error
+      },
+    )
+  }
+
+  checkEnd(): void {
+    this.#require(this.#underWay === 0, "every call is over", () => `${this.#underWay} are not`)
+    const { degraded, reachable } = this.health()
+    this.#require(
+      degraded === this.#degraded,
+      "what is degraded is counted",
+      () => `${degraded}, ${this.#degraded}`,
+    )
+    const back = reachable || this.closed
+    this.#require(back, "a store that is back is used again", () => "it is still given up")
+  }
+
+  #orderAndSee<T>(run: () => T | Promise<T>): [done: T | Promise<T>, asked: boolean] {
+    let asked = false
+    const done = this.order(() => {
+      const given = run()
+      asked = this.#current?.asked === true
+      return given
+    })
+    return [done, asked]
+  }
+
+  #begin(ask: Ask | undefined): Call {
+    this.#underWay += 1
+    const { timeline, line } = this.#laws
+    return newCall(ask, timeline.now, this.owner.stalled, this.health().reachable, line)
+  }
+
+  #during<T>(call: Call, run: () => T): T {
+    this.#current = call
+    try {
+      return run()
+    } finally {
+      this.#current = undefined
+    }
+  }
+
+  #told(call: Call, answer: unknown): void {
+    this.#sound = true
+    if (!call.over) {
+      call.answer = answer
+      call.answered = true
+    } else if (this.#limiter.then === "open" && call.ask !== undefined && call.ask.mode !== "charge") {
+      // its caller has gone already
+      const { granted } = answer as Answer
+      if (call.ask.mode !== "peek") this.#laws.balance.kept(this.owner.name, call.ask.parts, granted)
+    }
+  }
+
+  #end(call: Call): void {
+    this.#underWay -= 1
+    call.over = true
+    const took = this.#tookOf(call)
+    const most = this.#limiter.deadline * 1_000 + LATE
+    this.#require(took <= most, "every call is over by its deadline", () => `${took / 1_000} ms`)
+    if (call.asked && !call.answered && call.error === undefined) {
+      this.#fails()
+      const since = this.#laws.timeline.now - call.since
+      const due = this.#limiter.deadline * 1_000
+      this.#require(since >= due - 1, "nobody gives up before the deadline", () => `${since / 1_000} ms`)
+    }
+  }
+
+  #tookOf({ since, stalled }: Call): number {
+    return this.#laws.timeline.now - since - (this.owner.stalled - stalled)
+  }
+
+  #answered(call: Call, { parts, mode, note }: Ask, answer: Answer): void {
+    const { granted, source, at } = answer
+    const { admissions, balance, waiting, lease, cache } = this.#laws
+    const { then } = this.#limiter
+    const from = this.owner.name
+    if (source === "fallback") {
+      this.#degraded += 1
+      this.#require(!call.answered, "degraded only without an answer of the store", () => mode)
+      this.#require(
+        then !== "throw" && (then !== "closed" || granted === 0),
+        "the policy for outages decides",
+        () => mode,
+      )
+    } else {
+      this.#require(answer === call.answer, "an answer of the store is passed on", () => mode)
+    }
+    if (source === "cache") cache.check(this.owner, parts)
+    if (source === "lease") lease.check(this.owner, this.#limiter, parts, at)
+    if (granted === 0) return
+    if (mode === "book") waiting.booked(call.line ?? "", parts, answer)
+    if (mode === "book" && source === "fallback") this.#alone?.admit(parts, answer.turn ?? at)
+    if (mode !== "spend" && mode !== "reserve") return
+    if (source === "fallback") {
+      this.#alone?.admit(parts, at, note?.place.scope.id)
+    } else {
+      balance.admitted(from, parts)
+      admissions.admit(from, at, parts, note?.place.scope.id)
+    }
+  }
+
+  /** Looks whether the store was rightly asked, or rightly not. */
+  #judge(call: Call): void {
+    // in a Cluster there are many breakers
+    if (!this.#laws.wholeStore) return
+    if (call.asked) this.#breaker.asked()
+    else this.#breaker.spared()
+  }
+
+  #fails(): void {
+    this.#sound = false
+    this.#breaker.failed()
+  }
+
+  #failed(call: Call, error: unknown): void {
+    const code = error instanceof SluiceError ? error.code : String(error)
+    this.#laws.book.note(this.owner.name, `${this.#limiter.name} fails with ${code}`)
+    this.#require(!call.answered, "an answer of the store is passed on", () => code)
+    const beneath = call.error instanceof SluiceError ? call.error.code : undefined
+    const expected = !call.asked ? "STORE_REFUSED" : (beneath ?? "STORE_UNKNOWN")
+    this.#require(code === expected, "errors say what has happened", () => `${code}, not ${expected}`)
+  }
+
+  #require(holds: boolean, law: string, what: () => string): void {
+    this.#laws.book.require(holds, law, () => `${this.owner.name} ${this.#limiter.name}: ${what()}`)
+  }
+}
