@@ -8,7 +8,7 @@ import {
   SluiceError,
   type Turn,
 } from "sluice"
-import { isPromise } from "../../src/store.js"
+import { isPromise } from "../../src/later.js"
 import { AloneLaws } from "./alone-laws.js"
 import { BreakerLaws } from "./breaker-laws.js"
 import { type Call, newCall } from "./guarded-call.js"
@@ -55,7 +55,7 @@ export class GuardLaws {
     this.#require(this.health().reachable === reachable, "health says what was told", () => `${reachable}`)
   }
 
-  ask(ask: Ask, run: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
+  ask(ask: Ask, run: () => Answer | PromiseLike<Answer>): Answer | PromiseLike<Answer> {
     const call = this.#begin(ask)
     const owes = this.#sound && this.#reachable && this.#alone?.owes(ask.parts) === true
     const answer = this.#during(call, run)
@@ -80,7 +80,7 @@ export class GuardLaws {
   }
 
   /** Anything that is no question. */
-  order<T>(run: () => T | Promise<T>): T | Promise<T> {
+  order<T>(run: () => T | PromiseLike<T>): T | PromiseLike<T> {
     const call = this.#begin(undefined)
     const done = this.#during(call, run)
     if (!isPromise(done)) {
@@ -101,7 +101,7 @@ export class GuardLaws {
     )
   }
 
-  leave(turn: Turn, run: () => void | Promise<void>): void | Promise<void> {
+  leave(turn: Turn, run: () => void | PromiseLike<void>): void | PromiseLike<void> {
     const held = this.#laws.waiting.left(this.owner.name, turn)
     const isStores = held?.answer.source === undefined
     if (!isStores) this.#alone?.leave(turn.parts, turn.at)
@@ -111,12 +111,12 @@ export class GuardLaws {
     return left
   }
 
-  forget(places: readonly Place[], run: () => void | Promise<void>): void | Promise<void> {
+  forget(places: readonly Place[], run: () => void | PromiseLike<void>): void | PromiseLike<void> {
     this.#alone?.forget(places)
     return this.order(run)
   }
 
-  settle(settlement: Settlement, run: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+  settle(settlement: Settlement, run: () => boolean | PromiseLike<boolean>): boolean | PromiseLike<boolean> {
     const [settled, asked] = this.#orderAndSee(run)
     // what was reserved without the store is settled without it
     if (settled === true && !asked) this.#alone?.settle(settlement)
@@ -124,7 +124,7 @@ export class GuardLaws {
   }
 
   /** A call of the outage layer to the next one. */
-  beneath<T>(run: () => T | Promise<T>, ask?: Ask): T | Promise<T> {
+  beneath<T>(run: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> {
     if (ask?.mode === "charge" && ask.maxWait === 0) {
       if (this.#current !== undefined) this.#current.charged = true
       this.#alone?.forget(ask.parts)
@@ -166,7 +166,7 @@ export class GuardLaws {
     this.#require(back, "a store that is back is used again", () => "it is still given up")
   }
 
-  #orderAndSee<T>(run: () => T | Promise<T>): [done: T | Promise<T>, asked: boolean] {
+  #orderAndSee<T>(run: () => T | PromiseLike<T>): [done: T | PromiseLike<T>, asked: boolean] {
     let asked = false
     const done = this.order(() => {
       const given = run()

@@ -76,10 +76,10 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     install: () =>
       patched(
         Group.prototype,
-        "resolve",
+        "answer",
         (was) =>
           function (this: Group, answer) {
-            const short = this.callers.length > 1 && answer.granted < this.callers.length
+            const short = this.size > 1 && answer.granted < this.size
             was.call(this, short ? { ...answer, granted: answer.granted + 1 } : answer)
           },
       ),
@@ -102,18 +102,25 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
   },
   {
     name: "callers are given up too soon",
-    install: () =>
-      patched(Deadlines.prototype, "set", () => (expire) => {
-        const timer = setTimeout(expire, 50)
-        return () => {
-          clearTimeout(timer)
-          return true
-        }
-      }),
+    install() {
+      const over = new WeakSet<object>()
+      const undoAdd = patched(Deadlines.prototype, "add", () => (due) => {
+        setTimeout(() => {
+          if (!over.has(due)) due.expire()
+        }, 50)
+      })
+      const undoRemove = patched(Deadlines.prototype, "remove", () => (due) => {
+        over.add(due)
+      })
+      return () => {
+        undoAdd()
+        undoRemove()
+      }
+    },
   },
   {
     name: "deadlines are not kept",
-    install: () => patched(Deadlines.prototype, "set", () => () => () => true),
+    install: () => patched(Deadlines.prototype, "add", () => () => {}),
   },
   {
     name: "what was spent without the store is not charged to it",

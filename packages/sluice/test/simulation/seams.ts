@@ -52,7 +52,7 @@ function listenAtBottom(inner: Store, owner: Owner, { wire, balance, cache }: La
   const follow = async <T>(
     signature: string,
     count: number,
-    call: () => T | Promise<T>,
+    call: () => T | PromiseLike<T>,
     granted: (value: T) => number,
   ): Promise<T> => {
     wire.issued(owner, signature, count)
