@@ -6,6 +6,9 @@ const env = (name: string) => (process.env[name] === undefined ? undefined : Num
 /** How many seeds are run, unless `SIM_SEEDS` says otherwise. */
 export const SEEDS = 400
 
+/** Whether one seed is run again, and nothing else is wanted. */
+export const replaying = env("SIM_SEED") !== undefined
+
 /**
  * The seeds of one of several parts: all those from `SIM_FROM` on, `SIM_SEEDS` of them, dealt out in turns; or `SIM_SEED`
  * alone, which falls to the first part.
