@@ -80,9 +80,9 @@ export class AloneLaws {
     }
   }
 
-  /** Whether something is owed for the key that is asked for. */
-  owes([first]: readonly Part[]): boolean {
-    return first !== undefined && (this.#counts.get(placeName(first)) ?? 0) > this.#laws.timeline.now
+  /** Whether something is owed for one of the keys that are asked for. */
+  owes(parts: readonly Part[]): boolean {
+    return parts.some((part) => (this.#counts.get(placeName(part)) ?? 0) > this.#laws.timeline.now)
   }
 
   check(): void {

@@ -49,8 +49,8 @@ export class Player {
     this.#laws = laws
   }
 
-  tryAcquire(key: string, cost: number): Promise<Decision | undefined> {
-    return this.#follow(`try ${key} ${cost}`, () => this.#made.tryAcquire(key, { cost }))
+  tryAcquire(key: string, cost: number | Record<string, number>): Promise<Decision | undefined> {
+    return this.#follow(`try ${key} ${JSON.stringify(cost)}`, () => this.#made.tryAcquire(key, { cost }))
   }
 
   /** Asks for a key of another limiter of the process along with one of this. */
