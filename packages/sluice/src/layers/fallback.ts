@@ -73,7 +73,7 @@ function denied({ parts }: Ask, retryIn: number): Answer {
 function local(share: number): Fallback {
   const store = memoryStore({ maxKeys: MOST_KEYS })
   const shares = new WeakMap<Policy, Policy>()
-  /** Keys that were spent from here, by limiter and key. */
+  /** Keys that were spent from here, by policy and key. */
   const used = new Set<string>()
   const turns = new WeakSet<readonly number[]>()
 
@@ -85,21 +85,25 @@ function local(share: number): Fallback {
     }
     return { ...part, policy }
   }
-  const nameOf = ({ scope, key }: Place) => `${scope.limiter}:${key}`
+  const nameOf = ({ scope, key }: Place) => `${scope.id}:${key}`
+  const noteUse = (place: Place) => {
+    if (used.size < MOST_KEYS) used.add(nameOf(place))
+  }
 
   return {
     answer(ask) {
       const parts = ask.parts.map(shared)
       const answer = store.ask({ ...ask, parts })
-      if (ask.mode !== "peek" && used.size < MOST_KEYS) used.add(nameOf(parts[0] as Part))
+      if (ask.mode !== "peek") for (const part of parts) noteUse(part)
       if (answer.marks !== undefined) turns.add(answer.marks)
       return { ...answer, under: parts.map(({ policy }) => policy), source: "fallback" }
     },
 
     owed(parts) {
-      const first = parts[0]
-      if (first === undefined || used.size === 0 || !used.delete(nameOf(first))) return []
-      const spent = parts.map((part) => {
+      if (used.size === 0) return []
+      const known = parts.filter((part) => used.has(nameOf(part)))
+      for (const part of known) used.delete(nameOf(part))
+      const spent = known.map((part) => {
         const { policy, ...place } = shared({ ...part, cost: 1 })
         const { levels } = store.ask({ parts: [{ ...place, policy }], count: 1, mode: "peek" })
         const { limit, remaining } = countingOf(policy).algorithm.explain(
@@ -108,13 +112,13 @@ function local(share: number): Fallback {
         )
         return { ...part, cost: limit - remaining }
       })
-      store.forget(parts)
+      store.forget(known)
       return spent.filter(({ cost }) => cost > 0)
     },
 
     owe(part) {
       store.ask({ parts: [shared(part)], count: 1, mode: "charge", maxWait: 0 })
-      used.add(nameOf(part))
+      noteUse(part)
     },
 
     leave(turn) {

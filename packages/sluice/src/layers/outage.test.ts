@@ -1,4 +1,12 @@
-import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store, tokenBucket } from "sluice"
+import {
+  combine,
+  createLimiter,
+  fixedWindow,
+  memoryStore,
+  SluiceError,
+  type Store,
+  tokenBucket,
+} from "sluice"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { outage } from "./outage.js"
 import type { OutageChange, OutageOptions } from "./outage-terms.js"
@@ -170,6 +178,32 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 0 })
     await limiter.reset("k")
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 3 })
+  })
+
+  test("is told of what was spent here of several keys at once, whichever of them is asked for first", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
+    const both = combine([limiter.on("k"), limiter.on("l")])
+    set("refuses")
+    expect(await both.tryAcquire()).toMatchObject({ allowed: true, degraded: true })
+    set("answers")
+    for (let i = 0; i < 2; i += 1) await after(200, limiter.tryAcquire("k"))
+    expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
+    await after(0, limiter.tryAcquire("l"))
+    expect(await direct.peek("l")).toMatchObject({ remaining: 2 })
+  })
+
+  test("is told of what was spent here under several policies, whichever of them is asked first", async () => {
+    const policies = { requests: policy, tokens: fixedWindow({ limit: 40, window: "1h" }) }
+    const { limiter, set } = setUp({ then: { local: 0.5 } }, { policy: policies })
+    set("refuses")
+    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, degraded: true })
+    set("answers")
+    // one that skips a policy pays nothing of it
+    for (let i = 0; i < 2; i += 1)
+      await after(200, limiter.tryAcquire("k", { cost: { tokens: 0 } as object }))
+    await after(0, limiter.tryAcquire("k"))
+    const { policies: told } = await limiter.peek("k")
+    expect(told).toMatchObject([{ remaining: 0 }, { remaining: 38 }])
   })
 
   test("is told again if it could not be told, and then no more", async () => {

@@ -14,7 +14,7 @@ interface Account {
   readonly policy: Policy
   /** Between times at which it was forgotten. */
   readonly segments: Admitted[][]
-  /** Turns given back that were forgotten before, and may go to somebody else. */
+  /** Units given back that were forgotten before: somebody else may have them. */
   strays: number
 }
 
@@ -67,7 +67,10 @@ export class AloneLaws {
   settle({ place, back }: Settlement): void {
     for (const part of back) {
       const admitted = this.#reserved.get(`${place.scope.id} ${placeName(part)}`)
-      if (admitted !== undefined) admitted.units -= part.cost
+      const account = this.#accounts.get(placeName(part))
+      if (admitted === undefined || account === undefined) continue
+      admitted.units -= part.cost
+      if (account.segments.at(-1)?.includes(admitted) !== true) account.strays += part.cost
       this.#counts.delete(placeName(part))
     }
   }
@@ -80,9 +83,9 @@ export class AloneLaws {
     }
   }
 
-  /** Whether something is owed for the key that is asked for. */
-  owes([first]: readonly Part[]): boolean {
-    return first !== undefined && (this.#counts.get(placeName(first)) ?? 0) > this.#laws.timeline.now
+  /** Whether something is owed for one of the keys that are asked for. */
+  owes(parts: readonly Part[]): boolean {
+    return parts.some((part) => (this.#counts.get(placeName(part)) ?? 0) > this.#laws.timeline.now)
   }
 
   check(): void {

@@ -13,6 +13,7 @@ import { AloneLaws } from "./alone-laws.js"
 import { BreakerLaws } from "./breaker-laws.js"
 import { type Call, newCall } from "./guarded-call.js"
 import type { Laws } from "./laws.js"
+import type { Holdings } from "./lease-laws.js"
 import { placeName } from "./script-call.js"
 import type { LimiterShape } from "./shape.js"
 import type { Owner } from "./timeline.js"
@@ -27,6 +28,8 @@ export class GuardLaws {
   readonly #laws: Laws
   health: () => Health = () => ({ reachable: true, degraded: 0 })
   readonly #alone: AloneLaws | undefined
+  /** What the limiter has leased, if it does. */
+  holdings: Holdings | undefined
   readonly #breaker: BreakerLaws
   #current: Call | undefined
   #underWay = 0
@@ -154,6 +157,16 @@ export class GuardLaws {
     )
   }
 
+  /** Something is given back that is none of a block. */
+  passing<T>(run: () => T): T {
+    if (this.holdings !== undefined) this.holdings.passing = true
+    try {
+      return run()
+    } finally {
+      if (this.holdings !== undefined) this.holdings.passing = false
+    }
+  }
+
   checkEnd(): void {
     this.#require(this.#underWay === 0, "every call is over", () => `${this.#underWay} are not`)
     const { degraded, reachable } = this.health()
@@ -239,8 +252,9 @@ export class GuardLaws {
     }
     if (source === "cache") cache.check(this.owner, parts)
     if (source === "lease") lease.check(this.owner, this.#limiter, parts, at)
+    if (source === "lease" && mode === "spend") this.holdings?.spent(parts)
     if (granted === 0) return
-    if (mode === "book") waiting.booked(call.line ?? "", parts, answer)
+    if (mode === "book") waiting.booked(this.owner, call.line ?? "", parts, answer)
     if (mode === "book" && source === "fallback") this.#alone?.admit(parts, answer.turn ?? at)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {

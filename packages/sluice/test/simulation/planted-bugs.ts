@@ -2,7 +2,7 @@ import type { Answer, MemoryStore, Store } from "sluice"
 import type { RedisClient } from "sluice/redis"
 import { Breaker } from "../../src/layers/breaker.js"
 import { Deadlines } from "../../src/layers/deadlines.js"
-import { Block } from "../../src/layers/leased-key.js"
+import { Block, Lease } from "../../src/layers/leased-key.js"
 import { Group } from "../../src/stores/redis/group.js"
 import { Line } from "../../src/waiting/line.js"
 import type { Bug } from "./world.js"
@@ -58,6 +58,10 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
   {
     name: "a block is spent after its end",
     install: () => patched(Block.prototype, "isOver", () => () => false),
+  },
+  {
+    name: "blocks are as large as they like",
+    install: () => patched(Lease.prototype, "wanted", () => () => 50),
   },
   {
     name: "a denial is remembered for too long",

@@ -34,10 +34,6 @@ export class Player {
   readonly #laws: Laws
   /** Calls that are not over. */
   pending = 0
-  /** What came of calls since it was last looked at. */
-  allowed = 0
-  degraded = 0
-  failed = 0
 
   constructor(owner: Owner, limiter: LimiterShape, make: () => Made, laws: Laws) {
     this.owner = owner
@@ -49,8 +45,8 @@ export class Player {
     this.#laws = laws
   }
 
-  tryAcquire(key: string, cost: number): Promise<Decision | undefined> {
-    return this.#follow(`try ${key} ${cost}`, () => this.#made.tryAcquire(key, { cost }))
+  tryAcquire(key: string, cost: number | Record<string, number>): Promise<Decision | undefined> {
+    return this.#follow(`try ${key} ${JSON.stringify(cost)}`, () => this.#made.tryAcquire(key, { cost }))
   }
 
   /** Asks for a key of another limiter of the process along with one of this. */
@@ -164,7 +160,6 @@ export class Player {
       book.note(who, `${what}: ${this.#said(value)}`)
       return value
     } catch (error) {
-      this.failed += 1
       book.note(who, `${what} failed: ${error instanceof SluiceError ? error.code : String(error)}`)
       const known = error === ABORTED || (error instanceof SluiceError && codes.has(error.code))
       book.require(known, "errors have codes", () => `${who} ${what}: ${(error as Error).stack}`)
@@ -178,8 +173,6 @@ export class Player {
     if (typeof value !== "object" || value === null) return String(value)
     const decision = "decision" in value ? (value.decision as Decision) : (value as Decision)
     const { allowed, source, degraded, remaining, retryAfter } = decision
-    if (allowed) this.allowed += 1
-    if (degraded) this.degraded += 1
     this.#laws.book.require(
       degraded === (source === "fallback") && (!allowed || retryAfter === 0),
       "degraded decisions say so",

@@ -11,6 +11,7 @@ import {
 import type { Guarded, Layers } from "../../src/store.js"
 import type { GuardLaws } from "./guard-laws.js"
 import type { Laws } from "./laws.js"
+import { Holdings } from "./lease-laws.js"
 import { signatureOf } from "./script-call.js"
 import type { Owner } from "./timeline.js"
 
@@ -38,7 +39,11 @@ export function listened(
       ...(denyCache !== undefined && {
         denyCache: (store: Store) => aboveDenyCache(denyCache(store), store),
       }),
-      leases: (store, terms) => leases(store, terms),
+      leases(store, terms) {
+        const holdings = new Holdings(owner.name, terms.share, laws.book)
+        guardOf().holdings = holdings
+        return leases(holdings.beneath(store), terms)
+      },
       outage(store, terms) {
         const guard = guardOf()
         return listenAtTop(outage(beneathOutage(listenBeneath(store, guard)), terms), guard)
@@ -120,7 +125,7 @@ function listenBeneath(inner: Store, guard: GuardLaws): Store {
   return {
     ...(inner.clock && { clock: inner.clock }),
     ask: (ask) => guard.beneath(() => inner.ask(ask), ask),
-    giveBack: (parts, at) => guard.beneath(() => inner.giveBack(parts, at)),
+    giveBack: (parts, at) => guard.passing(() => guard.beneath(() => inner.giveBack(parts, at))),
     leave: (turn) => guard.beneath(() => inner.leave(turn)),
     settle: (settlement) => guard.beneath(() => inner.settle(settlement)),
     forget: (places) => guard.beneath(() => inner.forget(places)),

@@ -1,10 +1,14 @@
 import { expect } from "vitest"
 import { type Run, simulate } from "./simulate.js"
+import type { Bug } from "./world.js"
 
 const env = (name: string) => (process.env[name] === undefined ? undefined : Number(process.env[name]))
 
 /** How many seeds are run, unless `SIM_SEEDS` says otherwise. */
 export const SEEDS = 400
+
+/** Whether one seed is run again, and nothing else is wanted. */
+export const replaying = env("SIM_SEED") !== undefined
 
 /**
  * The seeds of one of several parts: all those from `SIM_FROM` on, `SIM_SEEDS` of them, dealt out in turns; or `SIM_SEED`
@@ -19,9 +23,9 @@ export function seedsOf(part: number, parts: number): number[] {
 }
 
 /** Runs seeds one after the other; fails with the first that breaks a law. */
-export async function runSeeds(seeds: readonly number[]): Promise<void> {
+export async function runSeeds(seeds: readonly number[], bug: Bug = {}): Promise<void> {
   for (const seed of seeds) {
-    const run = await simulate(seed)
+    const run = await simulate(seed, bug)
     if (env("SIM_TRACE") !== undefined) process.stdout.write(`${run.lines.join("\n")}\n`)
     if (run.broken !== undefined) expect.fail(report(seed, run))
   }

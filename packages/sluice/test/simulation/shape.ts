@@ -35,6 +35,8 @@ export interface Shape {
   readonly seed: number
   /** Microseconds. */
   readonly duration: number
+  /** Whether much goes wrong at once. */
+  readonly stormy: boolean
   readonly servers: number
   /** Whether calls carry the time of the caller. */
   readonly callersClock: boolean
@@ -51,6 +53,7 @@ export function shapeOf(seed: number): Shape {
   return {
     seed,
     duration: random.integer(2 * HOUR, 5 * HOUR),
+    stormy: random.chance(0.2),
     servers: random.chance(0.2) ? 3 : 1,
     callersClock,
     retryFor: random.pick([0, 100, 500, 500]),

@@ -60,7 +60,7 @@ async function live(world: World, random: Random): Promise<void> {
       book.note("phase", phase.name)
       play(phase, world.alive, shape.servers > 1, random, timeline)
     })
-    for (let i = random.pick([0, 0, 1, 1, 2, 3]); i > 0; i -= 1) {
+    for (let i = random.pick(shape.stormy ? [2, 4, 6, 8] : [0, 0, 1, 1, 2, 3]); i > 0; i -= 1) {
       const at = time - SECOND + random.integer(0, phase.lasts + SECOND)
       timeline.at(at, undefined, () => strike(victims, LONGEST_FAULT), false)
     }

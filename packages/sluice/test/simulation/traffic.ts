@@ -24,7 +24,17 @@ const phases: readonly ((random: Random) => Phase)[] = [
     name: "steady",
     lasts: random.integer(2, 20) * SECOND,
     calls: random.integer(10, 40),
-    mix: { ask: 6, combine: 1, peek: 1, reserve: 1, wait: 1, charge: 0.3, refund: 0.2, reset: 0.1 },
+    mix: {
+      ask: 6,
+      partly: 1,
+      combine: 1,
+      peek: 1,
+      reserve: 1,
+      wait: 1,
+      charge: 0.3,
+      refund: 0.2,
+      reset: 0.1,
+    },
     hot: false,
   }),
   (random) => ({
@@ -38,7 +48,7 @@ const phases: readonly ((random: Random) => Phase)[] = [
     name: "hot key",
     lasts: random.integer(500, 3_000) * 1_000,
     calls: random.integer(60, 150),
-    mix: { ask: 10, refund: 0.1, reset: 0.05, charge: 0.1 },
+    mix: { ask: 10, partly: 1, refund: 0.1, reset: 0.05, charge: 0.1 },
     hot: true,
   }),
   (random) => ({
@@ -75,6 +85,12 @@ interface Made {
 
 const moves = {
   ask: ({ player, key, cost }: Made) => player.tryAcquire(key, cost),
+  /** Under one of several policies, as one who asks for tokens and no request. */
+  partly({ player, key, cost, random }: Made) {
+    const names = Object.keys(player.limiter.policies)
+    const skipped = random.pick(names)
+    player.tryAcquire(key, names.length > 1 ? { [skipped]: 0 } : cost)
+  },
   peek: ({ player, key, cost }: Made) => player.peek(key, cost),
   charge: ({ player, key, cost }: Made) => player.charge(key, cost * 2),
   refund: ({ player, key, cost }: Made) => player.refund(key, cost),

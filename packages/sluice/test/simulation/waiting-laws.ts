@@ -17,6 +17,8 @@ export interface HeldTurn {
   readonly due: number
   readonly parts: readonly Part[]
   readonly answer: Answer
+  /** How long the process had been held up when it was booked. */
+  readonly stalled: number
 }
 
 interface Line {
@@ -46,13 +48,13 @@ export class WaitingLaws {
   }
 
   /** A turn is booked for a line. */
-  booked(line: string, parts: readonly Part[], answer: Answer): void {
+  booked(owner: Owner, line: string, parts: readonly Part[], answer: Answer): void {
     // as the library counts it, to the last bit
     const due = this.#timeline.now / 1_000 + ((answer.turn ?? answer.at) - answer.at) / 1_000
     const { turns } = this.#line(line)
     let place = turns.length
     while (place > 0 && (turns[place - 1] as HeldTurn).due > due) place -= 1
-    turns.splice(place, 0, { due, parts, answer })
+    turns.splice(place, 0, { due, parts, answer, stalled: owner.stalled })
   }
 
   /** A turn is given back; what is known of it. */
@@ -76,7 +78,7 @@ export class WaitingLaws {
     if (turn === undefined || turn.due > now) {
       const due = turn === undefined ? "and there is none" : `which is due at ${turn.due}`
       this.#book.breach("nobody goes before the turn", `${waiter.line} at ${now}, ${due}`)
-    } else if (now > turn.due + LATE / 1_000 + waiter.owner.stalled / 1_000 - waiter.stalled / 1_000) {
+    } else if (now > turn.due + (LATE + waiter.owner.stalled - turn.stalled) / 1_000) {
       this.#book.breach("nobody goes long after the turn", `${waiter.line} at ${now}, due at ${turn.due}`)
     }
     return turn
