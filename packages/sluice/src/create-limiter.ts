@@ -4,7 +4,7 @@ import { claimOn } from "./combine.js"
 import { type Decision, decide } from "./decision.js"
 import { milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
-import { isPromise } from "./later.js"
+import { isPromise, tell, type Waiter } from "./later.js"
 import { leaseTerms } from "./layers/lease-terms.js"
 import { outageTerms } from "./layers/outage-terms.js"
 import type {
@@ -16,7 +16,15 @@ import type {
   ReserveOptions,
   TryAcquireOptions,
 } from "./limiter.js"
-import { type Cost, charges, type Named, type NameOf, namePolicies, type Policies } from "./policies.js"
+import {
+  type Charge,
+  type Cost,
+  charges,
+  type Named,
+  type NameOf,
+  namePolicies,
+  type Policies,
+} from "./policies.js"
 import {
   newReservation,
   type Pending,
@@ -25,6 +33,7 @@ import {
   settlementOf,
 } from "./reservation.js"
 import { type Scope, scopeOf } from "./state-key.js"
+import type { Answer } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 import { checkSignal, refusal, waitTerms } from "./waiting/terms.js"
 import { waiting } from "./waiting/waiting.js"
@@ -92,7 +101,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       const answer = store.ask({ parts: charged, count: 1, mode })
       if (!isPromise(answer)) return Promise.resolve(decide(charged, answer))
       return new Promise<Decision<NameOf<O>>>((resolve, reject) => {
-        answer.then((told) => resolve(decide(charged, told))).then(undefined, reject)
+        tell(answer, new Deciding(charged, resolve, reject))
       })
     } catch (error) {
       return Promise.reject(error)
@@ -207,6 +216,35 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     },
     close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+/** Puts an answer into words for somebody who waits for a decision. */
+class Deciding<Name extends string> implements Waiter<Answer> {
+  readonly #charged: readonly Charge<Name>[]
+  readonly #resolve: (decision: Decision<Name>) => void
+  readonly #reject: (error: unknown) => void
+
+  constructor(
+    charged: readonly Charge<Name>[],
+    resolve: (decision: Decision<Name>) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#charged = charged
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  told(answer: Answer): void {
+    try {
+      this.#resolve(decide(this.#charged, answer))
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    this.#reject(error)
   }
 }
 

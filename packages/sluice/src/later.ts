@@ -1,15 +1,18 @@
+/** Who waits for something and is told what became of it. */
+export interface Waiter<T> {
+  told(value: T): void
+  failed(error: unknown): void
+}
+
 /**
  * A value that is not there yet, for use between layers: who waits for it is told in the same moment, not a turn of
- * the microtask queue later, and it takes a third of what a promise takes. An error that nobody asked for is dropped.
+ * the microtask queue later, and it takes a fraction of what a promise takes. An error that nobody waits for is dropped.
  */
 export class Later<T> implements PromiseLike<T> {
   #settled: "kept" | "broken" | undefined
   #outcome: unknown
-  /** Who waits for it: most often one. */
-  #waiting: Later<unknown> | Later<unknown>[] | undefined
-  /** What it makes of the outcome of the one that it waits for. */
-  #onValue: ((value: never) => unknown) | null | undefined
-  #onError: ((error: unknown) => unknown) | null | undefined
+  /** Most often one. */
+  #waiting: Waiter<T> | Waiter<T>[] | undefined
 
   /** Only the first outcome counts. */
   resolve(value: T): void {
@@ -20,17 +23,20 @@ export class Later<T> implements PromiseLike<T> {
     this.#settle("broken", error)
   }
 
+  /** Has somebody told who does not throw. */
+  tell(waiter: Waiter<T>): void {
+    if (this.#settled !== undefined) tellOutcome(waiter, this.#settled, this.#outcome)
+    else if (this.#waiting === undefined) this.#waiting = waiter
+    else if (Array.isArray(this.#waiting)) this.#waiting.push(waiter)
+    else this.#waiting = [this.#waiting, waiter]
+  }
+
   then<A = T, B = never>(
     onValue?: ((value: T) => A | PromiseLike<A>) | null,
     onError?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Later<A | B> {
-    const next = new Later<A | B>()
-    next.#onValue = onValue
-    next.#onError = onError
-    if (this.#settled !== undefined) next.#follow(this.#settled, this.#outcome)
-    else if (this.#waiting === undefined) this.#waiting = next
-    else if (Array.isArray(this.#waiting)) this.#waiting.push(next)
-    else this.#waiting = [this.#waiting, next]
+    const next = new Next<T, A | B>(onValue, onError)
+    this.tell(next)
     return next
   }
 
@@ -42,37 +48,66 @@ export class Later<T> implements PromiseLike<T> {
     if (waiting === undefined) return
     // what is over keeps nothing alive
     this.#waiting = undefined
-    if (Array.isArray(waiting)) for (const each of waiting) each.#follow(settled, outcome)
-    else waiting.#follow(settled, outcome)
+    if (Array.isArray(waiting)) for (const waiter of waiting) tellOutcome(waiter, settled, outcome)
+    else tellOutcome(waiting, settled, outcome)
+  }
+}
+
+/** What is made of another value. */
+class Next<T, N> extends Later<N> implements Waiter<T> {
+  readonly #onValue: ((value: T) => N | PromiseLike<N>) | null | undefined
+  readonly #onError: ((error: unknown) => N | PromiseLike<N>) | null | undefined
+
+  constructor(
+    onValue: ((value: T) => N | PromiseLike<N>) | null | undefined,
+    onError: ((error: unknown) => N | PromiseLike<N>) | null | undefined,
+  ) {
+    super()
+    this.#onValue = onValue
+    this.#onError = onError
   }
 
-  #follow(settled: "kept" | "broken", outcome: unknown): void {
-    const handle = (settled === "kept" ? this.#onValue : this.#onError) as
-      | ((outcome: unknown) => unknown)
-      | undefined
-    this.#onValue = undefined
-    this.#onError = undefined
-    if (typeof handle !== "function") {
-      this.#settle(settled, outcome)
-      return
-    }
-    let result: unknown
-    try {
-      result = handle(outcome)
-    } catch (error) {
-      this.#settle("broken", error)
-      return
-    }
-    if (isPromise(result)) {
-      result.then(
-        (value) => this.#settle("kept", value),
-        (error: unknown) => this.#settle("broken", error),
-      )
-    } else this.#settle("kept", result)
+  told(value: T): void {
+    if (typeof this.#onValue === "function") this.#become(this.#onValue, value)
+    else this.resolve(value as never)
   }
+
+  failed(error: unknown): void {
+    if (typeof this.#onError === "function") this.#become(this.#onError, error)
+    else this.reject(error)
+  }
+
+  #become<O>(handle: (outcome: O) => N | PromiseLike<N>, outcome: O): void {
+    try {
+      const result = handle(outcome)
+      if (isPromise(result)) {
+        result.then(
+          (value) => this.resolve(value),
+          (error: unknown) => this.reject(error),
+        )
+      } else this.resolve(result)
+    } catch (error) {
+      this.reject(error)
+    }
+  }
+}
+
+function tellOutcome(waiter: Waiter<never>, settled: "kept" | "broken", outcome: unknown): void {
+  if (settled === "kept") waiter.told(outcome as never)
+  else waiter.failed(outcome)
 }
 
 /** Whether a value is one that is to be waited for. */
 export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T>)?.then === "function"
+}
+
+/** Has somebody told what becomes of a promise of any kind. */
+export function tell<T>(promise: PromiseLike<T>, waiter: Waiter<T>): void {
+  if (promise instanceof Later) promise.tell(waiter)
+  else
+    promise.then(
+      (value) => waiter.told(value),
+      (error: unknown) => waiter.failed(error),
+    )
 }

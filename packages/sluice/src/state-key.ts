@@ -29,7 +29,7 @@ export interface Place {
 
 /** The scope of a policy of a limiter. */
 export function scopeOf(limiter: string, policy: string): Scope {
-  const [name, policyName] = [part(limiter), part(policy)]
+  const [name, policyName] = [escaped(limiter), escaped(policy)]
   return { id: `${name}:${policyName}`, limiter: name, head: `${name}:`, tail: `:${policyName}` }
 }
 
@@ -39,24 +39,25 @@ export function scopeOf(limiter: string, policy: string): Scope {
  * suffix of the algorithm.
  */
 export function stateKey({ scope, key }: Place): string {
-  return scope.head + part(key) + scope.tail
+  return scope.head + escaped(key) + scope.tail
 }
 
-function part(text: string): string {
+/** A name or a key as a part of one string. */
+export function escaped(text: string): string {
   if (isPlain(text)) {
     const colon = text.indexOf(":")
     if (colon < 0) return text
     const rest = text.slice(colon + 1)
-    const escaped = `${text.slice(0, colon)}%3a${rest.includes(":") ? rest.replaceAll(":", "%3a") : rest}`
-    if (escaped.length <= LONGEST_PART) return escaped
+    const plainly = `${text.slice(0, colon)}%3a${rest.includes(":") ? rest.replaceAll(":", "%3a") : rest}`
+    if (plainly.length <= LONGEST_PART) return plainly
   }
-  const escaped = text.replace(unsafe, (char) => {
+  const safe = text.replace(unsafe, (char) => {
     const code = char.charCodeAt(0)
     return code < 0x80 ? `%${code.toString(16).padStart(2, "0")}` : `%u${code.toString(16)}`
   })
-  if (Buffer.byteLength(escaped) <= LONGEST_PART) return escaped
+  if (Buffer.byteLength(safe) <= LONGEST_PART) return safe
   // "h" follows no % of an escape, so a hash meets no text
-  return `%h${createHash("sha256").update(escaped).digest("base64url")}`
+  return `%h${createHash("sha256").update(safe).digest("base64url")}`
 }
 
 /** Whether a text is plain and not too long; a loop, because an expression takes three times as long. */

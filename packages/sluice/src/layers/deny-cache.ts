@@ -1,7 +1,7 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
-import { isPromise } from "../later.js"
+import { isPromise, Later, tell, type Waiter } from "../later.js"
 import { samePolicy } from "../policy.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Part, Store } from "../store.js"
@@ -50,39 +50,37 @@ function cacheOver(store: Store): Store {
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
 
-  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
-    const { parts, count } = ask
+  /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
+  const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
     const first = parts[0] as Part
+    if (
+      answer.granted === count ||
+      gifts !== giftsThen ||
+      !ofOneKey(parts) ||
+      first.key.length > LONGEST_KEY
+    ) {
+      denials.delete(first)
+      return
+    }
+    const toldAt = microseconds(clock)
+    // what was asked by a clock that has been set back since would be remembered for as long as that
+    const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
+    denials.set(first, { parts, answer, toldAt, until, probe: undefined, probedAt: 0 })
+  }
+
+  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
     const giftsThen = gifts
-    const note = (answer: Answer) => {
-      if (
-        answer.granted === count ||
-        gifts !== giftsThen ||
-        !ofOneKey(parts) ||
-        first.key.length > LONGEST_KEY
-      ) {
-        denials.delete(first)
-      } else {
-        const toldAt = microseconds(clock)
-        // what was asked by a clock that has been set back since would be remembered for as long as that
-        const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
-        denials.set(first, {
-          parts,
-          answer,
-          toldAt,
-          until,
-          probe: undefined,
-          probedAt: 0,
-        })
-      }
+    const answer = store.ask(ask)
+    if (!isPromise(answer)) {
+      note(ask, askedAt, giftsThen, answer)
       return answer
     }
-    const answer = store.ask(ask)
-    if (!isPromise(answer)) return note(answer)
-    if (known === undefined) return answer.then(note)
+    const noted = new Noted(note, ask, askedAt, giftsThen)
+    tell(answer, noted)
+    if (known === undefined) return noted
     known.probedAt = askedAt
-    known.probe = answer.then(note, (error: unknown) => {
-      denials.delete(first)
+    known.probe = noted.then(undefined, (error: unknown) => {
+      denials.delete(ask.parts[0] as Part)
       throw error
     })
     return known.probe
@@ -123,6 +121,33 @@ function cacheOver(store: Store): Store {
     settle: (settlement) => withGift([settlement.place], () => store.settle(settlement)),
     forget: (places) => withGift(places, () => store.forget(places)),
     clock,
+  }
+}
+
+type Note = (ask: Ask, askedAt: number, giftsThen: number, answer: Answer) => void
+
+/** An answer that is noted before it is handed on. */
+class Noted extends Later<Answer> implements Waiter<Answer> {
+  readonly #note: Note
+  readonly #ask: Ask
+  readonly #askedAt: number
+  readonly #giftsThen: number
+
+  constructor(note: Note, ask: Ask, askedAt: number, giftsThen: number) {
+    super()
+    this.#note = note
+    this.#ask = ask
+    this.#askedAt = askedAt
+    this.#giftsThen = giftsThen
+  }
+
+  told(answer: Answer): void {
+    this.#note(this.#ask, this.#askedAt, this.#giftsThen, answer)
+    this.resolve(answer)
+  }
+
+  failed(error: unknown): void {
+    this.reject(error)
   }
 }
 

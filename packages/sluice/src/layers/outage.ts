@@ -1,7 +1,7 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
 import { SluiceError, shown } from "../errors.js"
-import { isPromise, Later } from "../later.js"
+import { isPromise, Later, tell, type Waiter } from "../later.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
@@ -31,7 +31,7 @@ export function outage(
   let degraded = 0
 
   /** Whoever listens and fails does not keep callers from their answers. */
-  const tell = (change: OutageChange) => {
+  const announce = (change: OutageChange) => {
     try {
       onChange(change)
     } catch (error) {
@@ -42,8 +42,8 @@ export function outage(
   const newBreaker = () =>
     new Breaker(monotonic, (reachable, error) => {
       missing += reachable ? -1 : 1
-      if (reachable && missing === 0) tell({ reachable })
-      if (!reachable && missing === 1) tell({ reachable, error })
+      if (reachable && missing === 0) announce({ reachable })
+      if (!reachable && missing === 1) announce({ reachable, error })
     })
   const only = shardOf === undefined ? newBreaker() : undefined
 
@@ -72,47 +72,6 @@ export function outage(
     else breaker.succeeded()
   }
 
-  /** Has a call over in time; of an ask, what comes after that is taken back, and an error may have another answer. */
-  const inTime = <T>(breaker: Breaker, call: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
-    let called: T | PromiseLike<T>
-    try {
-      called = call()
-    } catch (error) {
-      judge(breaker, error)
-      return instead(breaker, ask, error)
-    }
-    if (!isPromise(called)) {
-      breaker.succeeded()
-      return called
-    }
-    const awaited = new Awaited<T>(() => {
-      const error = new SluiceError(
-        "STORE_UNKNOWN",
-        `no answer from the store within ${deadline} ms; the call may have run`,
-      )
-      breaker.failed(error)
-      return instead(breaker, ask, error)
-    })
-    deadlines.add(awaited)
-    called.then(
-      (value) => {
-        breaker.succeeded()
-        deadlines.remove(awaited)
-        if (awaited.isOver) {
-          if (ask !== undefined) takeBack(ask, value as Answer)
-        } else awaited.resolve(value)
-      },
-      (error: unknown) => {
-        // what was given up has failed once already
-        if (awaited.isOver) return
-        deadlines.remove(awaited)
-        judge(breaker, error)
-        awaited.resolveWith(() => instead(breaker, ask, error))
-      },
-    )
-    return awaited
-  }
-
   /** Gives back what was granted to somebody who has been answered without it. */
   const takeBack = (ask: Ask, { granted, at, turn, marks }: Answer) => {
     if (granted === 0 || policy === "open") return
@@ -135,6 +94,29 @@ export function outage(
     if (answer === undefined) throw error
     degraded += 1
     return answer as T
+  }
+
+  const unanswered = () =>
+    new SluiceError("STORE_UNKNOWN", `no answer from the store within ${deadline} ms; the call may have run`)
+  const guardian: Guardian = { deadlines, unanswered, judge, instead, takeBack }
+
+  /** Has a call over in time; of an ask, what comes after that is taken back, and an error may have another answer. */
+  const inTime = <T>(breaker: Breaker, call: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
+    let called: T | PromiseLike<T>
+    try {
+      called = call()
+    } catch (error) {
+      judge(breaker, error)
+      return instead(breaker, ask, error)
+    }
+    if (!isPromise(called)) {
+      breaker.succeeded()
+      return called
+    }
+    const awaited = new Awaited<T>(guardian, breaker, ask)
+    deadlines.add(awaited)
+    tell(called, awaited)
+    return awaited
   }
 
   /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
@@ -207,29 +189,63 @@ function times(part: Part, count: number): Part {
   return { ...part, cost: part.cost * count }
 }
 
+/** What is done for those who wait for a call. */
+interface Guardian {
+  readonly deadlines: Deadlines
+  /** Says that the deadline is over. */
+  unanswered(): SluiceError
+  judge(breaker: Breaker, error: unknown): void
+  /** What is answered in place of the store; throws the error if there is nothing to say. */
+  instead<T>(breaker: Breaker, ask: Ask | undefined, error: unknown): T
+  /** Gives back what was granted to somebody who has been answered without it. */
+  takeBack(ask: Ask, answer: Answer): void
+}
+
 /** The answer to a call until its deadline. */
-class Awaited<T> extends Later<T> implements Due {
+class Awaited<T> extends Later<T> implements Due, Waiter<T> {
   dueAt = 0
   before: Due | undefined
   after: Due | undefined
-  isOver = false
-  readonly #instead: () => T
+  #isOver = false
+  readonly #guardian: Guardian
+  readonly #breaker: Breaker
+  readonly #ask: Ask | undefined
 
-  constructor(instead: () => T) {
+  constructor(guardian: Guardian, breaker: Breaker, ask: Ask | undefined) {
     super()
-    this.#instead = instead
+    this.#guardian = guardian
+    this.#breaker = breaker
+    this.#ask = ask
+  }
+
+  told(value: T): void {
+    this.#breaker.succeeded()
+    if (!this.#isOver) {
+      this.#guardian.deadlines.remove(this)
+      this.resolve(value)
+    } else if (this.#ask !== undefined) this.#guardian.takeBack(this.#ask, value as Answer)
+  }
+
+  failed(error: unknown): void {
+    // what was given up has failed once already
+    if (this.#isOver) return
+    this.#guardian.deadlines.remove(this)
+    this.#guardian.judge(this.#breaker, error)
+    this.#answerInstead(error)
   }
 
   expire(): void {
-    this.isOver = true
-    this.resolveWith(this.#instead)
+    this.#isOver = true
+    const error = this.#guardian.unanswered()
+    this.#breaker.failed(error)
+    this.#answerInstead(error)
   }
 
-  resolveWith(answer: () => T): void {
+  #answerInstead(error: unknown): void {
     try {
-      this.resolve(answer())
-    } catch (error) {
-      this.reject(error)
+      this.resolve(this.#guardian.instead(this.#breaker, this.#ask, error))
+    } catch (thrown) {
+      this.reject(thrown)
     }
   }
 }

@@ -89,10 +89,10 @@ export function scriptCalls(policies: readonly Policy[]) {
   }
 
   return (keys: readonly string[], args: readonly string[]): WireCall => {
-    const [now, plansText, numbersText] = args as [string, string, string | undefined]
+    const [now, plansText, numbersText] = args as [string, string, string]
     const plans = plansByText.get(plansText) ?? (JSON.parse(plansText) as Plan[])
     plansByText.set(plansText, plans)
-    const numbers = numbersText === undefined ? undefined : (JSON.parse(numbersText) as number[])
+    const numbers = numbersText === "" ? undefined : (JSON.parse(numbersText) as number[])
     const asks: WireAsk[] = []
     for (let used = 0; used < keys.length; ) {
       const [mode, count, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan

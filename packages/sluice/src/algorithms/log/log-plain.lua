@@ -14,7 +14,8 @@ local function expire(key, expiresAt, before)
   end
 end
 
-function plain.log(terms, key, _, reply)
+function plain.log(terms, key, _, count, reply)
+  local cost = count * terms.cost
   local head = call("LRANGE", key, "0", "2")
   local newest = head[3] and call("LINDEX", key, "-1") or head[2]
   if not newest or #newest > 19 then return false end
@@ -27,11 +28,11 @@ function plain.log(terms, key, _, reply)
     base = firstSum
   end
   local last, sum, till = unpack(">I7I6I6", newest)
-  local total = units(sum, base) + terms.cost
+  local total = units(sum, base) + cost
   if last > now or total > terms.limit then return false end
   if reply then
     local expiresAt = max(ceil((now + terms.window) / 1000), till)
-    local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+    local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
     local ownWindow = till >= ceil((last + terms.window) / 1000)
     if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
       call("LSET", key, "-1", value)

@@ -47,23 +47,32 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
   const keys: string[] = []
   const first = asks[0] as SentAsk
   let alike = true
+  let follows = false
   for (const ask of asks) {
     const { parts, note } = ask
     for (let i = 0; i < parts.length; i += 1) keys.push(keyOf(parts[i] as Part))
     if (note !== undefined) keys.push(note.key)
-    alike &&= !ask.follows && samePlan(ask, first)
+    alike &&= samePlan(ask, first)
+    follows ||= ask.follows
   }
+  const keysComeTwice = follows ? ["1"] : []
   // asks that come together are most often alike
-  if (alike) return { script: scriptFor([first]), keys, args: [now, `[${planText(first)}]`] }
+  if (alike)
+    return { script: scriptFor([first]), keys, args: [now, `[${planText(first)}]`, "", ...keysComeTwice] }
   const plans = new Map<string, { readonly number: number; readonly ask: SentAsk }>()
+  let last = first
+  let plan: { readonly number: number; readonly ask: SentAsk } | undefined
   const numbers = asks.map((ask) => {
+    if (plan !== undefined && samePlan(ask, last)) return plan.number
     const text = planText(ask)
-    const plan = plans.get(text) ?? { number: plans.size + 1, ask }
+    plan = plans.get(text) ?? { number: plans.size + 1, ask }
     plans.set(text, plan)
+    last = ask
     return plan.number
   })
   const script = scriptFor([...plans.values()].map(({ ask }) => ask))
-  return { script, keys, args: [now, `[${[...plans.keys()].join()}]`, `[${numbers.join()}]`] }
+  const args = [now, `[${[...plans.keys()].join()}]`, `[${numbers.join()}]`, ...keysComeTwice]
+  return { script, keys, args }
 }
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */

@@ -65,14 +65,15 @@ describe("a call", () => {
         "7",
         `[${[1, 2].map((cost) => `["spend",1,"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":${cost}}]`)}]`,
         "[1,1,2]",
+        "1",
       ],
     })
   })
 
   test("says so when a key comes twice", () => {
     const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
-    expect(argsOf(ask("a"), ask("b"))).toEqual([])
-    expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["[1,1]"])
+    expect(argsOf(ask("a"), ask("b"))).toEqual([""])
+    expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["", "1"])
   })
 
   test("understands integers in any dress and nothing else", () => {

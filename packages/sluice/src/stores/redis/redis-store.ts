@@ -1,4 +1,4 @@
-import { countingOf, oneOfEach, suffixes } from "../../algorithms/index.js"
+import { oneOfEach } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
@@ -6,14 +6,15 @@ import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
 import { outage as answerInTime } from "../../layers/outage.js"
 import type { OutageTerms } from "../../layers/outage-terms.js"
-import { type Place, stateKey } from "../../state-key.js"
+import type { Place } from "../../state-key.js"
 import type { Part, Store } from "../../store.js"
 import { askAcrossSlots, sharesOf } from "./across-slots.js"
 import { digestOf, encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { deliver, type Route } from "./deliver.js"
 import { gather, gatherByTag } from "./gather.js"
-import { sharedTag, tagOf } from "./slot-tag.js"
+import { RedisKeys } from "./redis-keys.js"
+import { sharedTag } from "./slot-tag.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
@@ -28,9 +29,6 @@ export interface RedisStoreOptions {
   /** How long a call that was certainly not executed is tried again; `"500ms"` if left out, 0 for not at all. */
   readonly retryFor?: Duration
 }
-
-/** What ends a key, by the suffix of its algorithm. */
-const ends = Object.fromEntries(suffixes.map((suffix) => [suffix, `:${suffix}`]))
 
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
@@ -52,14 +50,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
-  const begin = `${prefix}:{`
-  const keyOf = (part: Part) =>
-    `${begin}${tagOf(part)}}:${stateKey(part)}${ends[countingOf(part.policy).suffix]}`
-
-  const noteOf = (place: Place, name: string) => ({
-    key: `${begin}${tagOf(place)}}:${stateKey(place)}${name}`,
-    place,
-  })
+  const names = new RedisKeys(prefix)
+  const keyOf = (part: Part) => names.of(part)
+  const noteOf = (place: Place, name: string) => ({ key: names.note(place, name), place })
   /** Where turns are noted that were given back under these policies. */
   const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
 

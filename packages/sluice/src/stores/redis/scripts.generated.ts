@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "e1b259e614190d766aedb41c593b072a5b9e5c97",
+    sha: "3c85bdba90efa64c1856535a09893056c783e5d2",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -26,7 +26,7 @@ end
 end
 local plain = {}
 local fresh = false
-function plain.bucket(terms, key, value, reply)
+function plain.bucket(terms, key, value, count, reply)
 local full, before = now, 0
 if value and #value == 12 then
 full = unpack(">i7", value)
@@ -34,7 +34,7 @@ before = full + 1
 elseif value or not fresh then
 return false
 end
-local ahead = max(full - now, 0) + terms.cost
+local ahead = max(full - now, 0) + count * terms.cost
 if ahead > terms.span or terms.parts or terms.step then return false end
 if reply then
 write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
@@ -42,7 +42,7 @@ reply[#reply + 1] = ahead
 end
 return true
 end
-function plain.fixedWindow(terms, key, value, reply)
+function plain.fixedWindow(terms, key, value, count, reply)
 local window = terms.window
 local start, stop, used, reach, before = now, now, 0, 0, 0
 if value and #value == 25 then
@@ -54,9 +54,9 @@ return false
 end
 local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
 if stop == now then stop = ends end
-if start > now or stop ~= ends or used + terms.cost > terms.limit then return false end
+if start > now or stop ~= ends or used + count * terms.cost > terms.limit then return false end
 if reply then
-used = used + terms.cost
+used = used + count * terms.cost
 write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
@@ -73,7 +73,8 @@ elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
-function plain.log(terms, key, _, reply)
+function plain.log(terms, key, _, count, reply)
+local cost = count * terms.cost
 local head = call("LRANGE", key, "0", "2")
 local newest = head[3] and call("LINDEX", key, "-1") or head[2]
 if not newest or #newest > 19 then return false end
@@ -86,11 +87,11 @@ if not head[3] or unpack(">I7", head[3]) < from then return false end
 base = firstSum
 end
 local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + terms.cost
+local total = units(sum, base) + cost
 if last > now or total > terms.limit then return false end
 if reply then
 local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
 local ownWindow = till >= ceil((last + terms.window) / 1000)
 if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
 call("LSET", key, "-1", value)
@@ -105,7 +106,8 @@ end
 return true
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
+local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
@@ -124,33 +126,36 @@ end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
 local function spendPlain()
-local plan = plans[1]
-local parts = #plan / 2 - 1
-local first, terms = plain[plan[3]], plan[4]
-if not values and plan[3] ~= "log" then readValues() end
+if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
+local plan, parts, count, first, terms
 while used < keys do
+local own = plans[numbers and numbers[asks + 1] or 1]
+if own ~= plan then
+if own[1] ~= "spend" then return end
+plan, parts, count = own, #own / 2 - 1, own[2]
+first, terms = plain[own[3]], own[4]
+end
 told = #reply
 if parts > 1 then
 for part = 1, parts do
 local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
 end
 for part = 1, parts do
 local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
 return
 end
 asks, used = asks + 1, used + parts
 end
 end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-pcall(spendPlain)
+if keysDiffer and plans[1][1] == "spend" then
+local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -943,7 +948,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if alike then spendPlain() end
+if keysDiffer then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -961,7 +966,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "fba08e36129060215c5172f62dec760c0f3bc903",
+    sha: "504acb8c2426db4c99bed8602c6e94e755caf2f7",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -986,7 +991,7 @@ end
 end
 local plain = {}
 local fresh = false
-function plain.bucket(terms, key, value, reply)
+function plain.bucket(terms, key, value, count, reply)
 local full, before = now, 0
 if value and #value == 12 then
 full = unpack(">i7", value)
@@ -994,7 +999,7 @@ before = full + 1
 elseif value or not fresh then
 return false
 end
-local ahead = max(full - now, 0) + terms.cost
+local ahead = max(full - now, 0) + count * terms.cost
 if ahead > terms.span or terms.parts or terms.step then return false end
 if reply then
 write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
@@ -1003,7 +1008,8 @@ end
 return true
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
+local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
@@ -1022,33 +1028,36 @@ end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
 local function spendPlain()
-local plan = plans[1]
-local parts = #plan / 2 - 1
-local first, terms = plain[plan[3]], plan[4]
-if not values and plan[3] ~= "log" then readValues() end
+if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
+local plan, parts, count, first, terms
 while used < keys do
+local own = plans[numbers and numbers[asks + 1] or 1]
+if own ~= plan then
+if own[1] ~= "spend" then return end
+plan, parts, count = own, #own / 2 - 1, own[2]
+first, terms = plain[own[3]], own[4]
+end
 told = #reply
 if parts > 1 then
 for part = 1, parts do
 local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
 end
 for part = 1, parts do
 local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
 return
 end
 asks, used = asks + 1, used + parts
 end
 end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-pcall(spendPlain)
+if keysDiffer and plans[1][1] == "spend" then
+local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1266,7 +1275,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if alike then spendPlain() end
+if keysDiffer then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -1284,7 +1293,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "0d0ac8bf26247abfabbeaf4c2184cb8738ff5a33",
+    sha: "3f3235d14d75eee66859f35c161cf3a74cd4bf21",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1309,7 +1318,7 @@ end
 end
 local plain = {}
 local fresh = false
-function plain.fixedWindow(terms, key, value, reply)
+function plain.fixedWindow(terms, key, value, count, reply)
 local window = terms.window
 local start, stop, used, reach, before = now, now, 0, 0, 0
 if value and #value == 25 then
@@ -1321,9 +1330,9 @@ return false
 end
 local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
 if stop == now then stop = ends end
-if start > now or stop ~= ends or used + terms.cost > terms.limit then return false end
+if start > now or stop ~= ends or used + count * terms.cost > terms.limit then return false end
 if reply then
-used = used + terms.cost
+used = used + count * terms.cost
 write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
 reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
@@ -1331,7 +1340,8 @@ end
 return true
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
+local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
@@ -1350,33 +1360,36 @@ end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
 local function spendPlain()
-local plan = plans[1]
-local parts = #plan / 2 - 1
-local first, terms = plain[plan[3]], plan[4]
-if not values and plan[3] ~= "log" then readValues() end
+if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
+local plan, parts, count, first, terms
 while used < keys do
+local own = plans[numbers and numbers[asks + 1] or 1]
+if own ~= plan then
+if own[1] ~= "spend" then return end
+plan, parts, count = own, #own / 2 - 1, own[2]
+first, terms = plain[own[3]], own[4]
+end
 told = #reply
 if parts > 1 then
 for part = 1, parts do
 local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
 end
 for part = 1, parts do
 local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
 return
 end
 asks, used = asks + 1, used + parts
 end
 end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-pcall(spendPlain)
+if keysDiffer and plans[1][1] == "spend" then
+local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1511,7 +1524,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if alike then spendPlain() end
+if keysDiffer then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -1529,7 +1542,7 @@ end
 return reply`,
   },
   log: {
-    sha: "c8108ceac0cb073cce0dda67fb713d9a6c125099",
+    sha: "9177ef80389df84fb6bbdc040151483c42f8e2ec",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1564,7 +1577,8 @@ elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
-function plain.log(terms, key, _, reply)
+function plain.log(terms, key, _, count, reply)
+local cost = count * terms.cost
 local head = call("LRANGE", key, "0", "2")
 local newest = head[3] and call("LINDEX", key, "-1") or head[2]
 if not newest or #newest > 19 then return false end
@@ -1577,11 +1591,11 @@ if not head[3] or unpack(">I7", head[3]) < from then return false end
 base = firstSum
 end
 local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + terms.cost
+local total = units(sum, base) + cost
 if last > now or total > terms.limit then return false end
 if reply then
 local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + terms.cost) % WRAP, expiresAt)
+local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
 local ownWindow = till >= ceil((last + terms.window) / 1000)
 if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
 call("LSET", key, "-1", value)
@@ -1596,7 +1610,8 @@ end
 return true
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
+local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
@@ -1615,33 +1630,36 @@ end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
 local function spendPlain()
-local plan = plans[1]
-local parts = #plan / 2 - 1
-local first, terms = plain[plan[3]], plan[4]
-if not values and plan[3] ~= "log" then readValues() end
+if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
+local plan, parts, count, first, terms
 while used < keys do
+local own = plans[numbers and numbers[asks + 1] or 1]
+if own ~= plan then
+if own[1] ~= "spend" then return end
+plan, parts, count = own, #own / 2 - 1, own[2]
+first, terms = plain[own[3]], own[4]
+end
 told = #reply
 if parts > 1 then
 for part = 1, parts do
 local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
 end
 for part = 1, parts do
 local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
 return
 end
 asks, used = asks + 1, used + parts
 end
 end
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-pcall(spendPlain)
+if keysDiffer and plans[1][1] == "spend" then
+local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1892,7 +1910,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if alike then spendPlain() end
+if keysDiffer then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end

@@ -1,4 +1,4 @@
-import type { Place } from "../../state-key.js"
+import type { Place, Scope } from "../../state-key.js"
 
 /** How many different tags there are. */
 export const TAGS = 64
@@ -9,7 +9,16 @@ const SLOTS = 16_384
  * the asks of many keys share a slot, hence a call, and the tags lie evenly among the slots.
  */
 export function tagOf({ scope, key }: Place): string {
-  return tags[hash(key, hash(scope.limiter, 2_166_136_261)) % TAGS] as string
+  return tagAt(tagNumberOf(scope, key))
+}
+
+/** The number of the tag of a place, from 0. */
+export function tagNumberOf({ limiter }: Scope, key: string): number {
+  return hash(key, hash(limiter, 2_166_136_261)) % TAGS
+}
+
+export function tagAt(number: number): string {
+  return tags[number] as string
 }
 
 /** The hash tag that all of some places have; an empty text if they differ. */

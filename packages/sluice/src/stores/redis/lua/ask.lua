@@ -57,7 +57,7 @@ local function answerTheRest()
     end
     asks = asks + 1
     used = used + keysOf(plan)
-    if alike then spendPlain() end
+    if keysDiffer then spendPlain() end
   end
 end
 

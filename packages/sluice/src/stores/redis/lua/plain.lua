@@ -1,17 +1,19 @@
--- Answers plain asks, which nearly all are, before anything else is as much as defined: asks for one, alike, of keys that
--- differ, under policies that have room and nothing unusual about them. In plain is, by algorithm, a function of the
--- terms, the key and its value that says whether that is so, and spends if it is given a reply.
+-- Answers plain asks, which nearly all are, before anything else is as much as defined: spends under policies that have
+-- room and nothing unusual about them, of keys that differ. In plain is, by algorithm, a function of the terms, the key,
+-- its value and the count that says whether that is so, and spends if it is given a reply.
 -- KEYS     for each ask, one key per part of its plan, in order, and one more for some modes
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
 --          terms for each part; the mode is spend, peek, give, forget or one of those in modes.lua; a give has the
 --          moment of the debit in place of the count, -1 for none
---          [3] the plan number of each ask, as JSON, if there are several plans or a key comes twice
+--          [3] the plan number of each ask, as JSON, or "" if there is one plan
+--          [4] anything if a key comes twice
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
 --          For an ask that failed, what was wrong, in an array, while the others go on.
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] and cjson.decode(ARGV[3])
+local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
+local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 -- How many asks, and keys of theirs, are done with, and where the reply to the ask at hand begins.
@@ -35,33 +37,36 @@ local function readValues()
 end
 
 local function spendPlain()
-  local plan = plans[1]
-  local parts = #plan / 2 - 1
-  local first, terms = plain[plan[3]], plan[4]
-  if not values and plan[3] ~= "log" then readValues() end
+  if not values and plans[1][3] ~= "log" then readValues() end
   local known = values or {}
+  local plan, parts, count, first, terms
   while used < keys do
+    local own = plans[numbers and numbers[asks + 1] or 1]
+    if own ~= plan then
+      if own[1] ~= "spend" then return end
+      plan, parts, count = own, #own / 2 - 1, own[2]
+      first, terms = plain[own[3]], own[4]
+    end
     told = #reply
     if parts > 1 then
       for part = 1, parts do
         local i = used + part
-        if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i]) then return end
+        if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
       end
       for part = 1, parts do
         local i = used + part
-        plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], reply)
+        plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
       end
-    elseif not first(terms, KEYS[used + 1], known[used + 1], reply) then
+    elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
       return
     end
     asks, used = asks + 1, used + parts
   end
 end
 
-local alike = not numbers and plans[1][1] == "spend" and plans[1][2] == 1
-if alike then
-  -- what goes wrong here does so again below, where it is somebody's
-  pcall(spendPlain)
+if keysDiffer and plans[1][1] == "spend" then
+  local done = pcall(spendPlain)
   if used == keys then return reply end
-  for extra = #reply, told + 1, -1 do reply[extra] = nil end
+  -- what went wrong here does so again below, where it is somebody's
+  for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
 end

@@ -1,0 +1,60 @@
+import { countingOf } from "../../algorithms/index.js"
+import { escaped, type Place, type Scope, stateKey } from "../../state-key.js"
+import type { Part } from "../../store.js"
+import { TAGS, tagAt, tagNumberOf } from "./slot-tag.js"
+
+/** What keys of a scope begin with, by the number of their tag, and end with, by the suffix of an algorithm. */
+interface Affixes {
+  readonly heads: (string | undefined)[]
+  readonly tails: Record<string, string>
+}
+
+/** Names the keys of a store: `prefix:{tag}:limiter:key:policy:suffix`. */
+export class RedisKeys {
+  readonly #begin: string
+  readonly #affixes = new WeakMap<Scope, Affixes>()
+  /** Those that were asked for last, because most stores have but one scope. */
+  #scope: Scope | undefined
+  #last: Affixes = { heads: [], tails: {} }
+
+  constructor(prefix: string) {
+    this.#begin = `${prefix}:{`
+  }
+
+  /** Where the state of a part is. Of few pieces: there is one of these for every part of every ask. */
+  of({ scope, key, policy }: Part): string {
+    const { heads, tails } = this.#affixesOf(scope)
+    const { suffix } = countingOf(policy)
+    const tag = tagNumberOf(scope, key)
+    const head = heads[tag] ?? this.#newHead(heads, tag, scope)
+    let tail = tails[suffix]
+    if (tail === undefined) {
+      tail = `${scope.tail}:${suffix}`
+      tails[suffix] = tail
+    }
+    return head + escaped(key) + tail
+  }
+
+  /** Where something else is noted in a place. */
+  note(place: Place, name: string): string {
+    return `${this.#begin}${tagAt(tagNumberOf(place.scope, place.key))}}:${stateKey(place)}${name}`
+  }
+
+  #affixesOf(scope: Scope): Affixes {
+    if (scope === this.#scope) return this.#last
+    let affixes = this.#affixes.get(scope)
+    if (affixes === undefined) {
+      affixes = { heads: new Array(TAGS).fill(undefined), tails: {} }
+      this.#affixes.set(scope, affixes)
+    }
+    this.#scope = scope
+    this.#last = affixes
+    return affixes
+  }
+
+  #newHead(heads: (string | undefined)[], tag: number, scope: Scope): string {
+    const head = `${this.#begin}${tagAt(tag)}}:${scope.head}`
+    heads[tag] = head
+    return head
+  }
+}
