@@ -85,13 +85,19 @@ local function read(terms, key)
   }
 end
 
--- Clears away entries that count neither here nor under the policy they were granted under.
+-- Clears away entries that count neither here nor under the policy they were granted under. None matters for longer than
+-- those after it: most often it is enough to look at the last of them.
 local function prune(key, view)
   local most = min(view.first - 1, PRUNE)
   if most == 0 then return end
-  local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
-  local gone = 0
-  while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
+  local function matters(value) return unpack(">I6", value, 14) * 1000 > now - lead end
+  local old = most < #view.head and view.head
+  if not old and matters(call("LINDEX", key, most)) then old = call("LRANGE", key, 0, most) end
+  local gone = most
+  if old then
+    gone = 0
+    while gone < most and not matters(old[gone + 2]) do gone = gone + 1 end
+  end
   if gone == 0 then return end
   call("LPOP", key, gone)
   view.first = view.first - gone

@@ -69,9 +69,10 @@ export class Shelf {
   }
 
   remove(slot: number): void {
-    const { slots, scope, counting } = this.#slots.remove(slot)
-    if (slots.size > 0) return
-    this.#groups.get(counting)?.delete(scope)
+    const group = this.#slots.remove(slot)
+    if (group.slots.size > 0) return
+    this.#slots.dropGroup(group)
+    this.#groups.get(group.counting)?.delete(group.scope)
     this.#last = undefined
   }
 
@@ -84,7 +85,7 @@ export class Shelf {
   }
 
   #newGroup(scope: Scope, counting: Counting): Group {
-    const group = { scope: scope.id, counting, slots: new Map<string, number>() }
+    const group = this.#slots.newGroup(scope.id, counting)
     const groups = this.#groups.get(counting) ?? new Map<string, Group>()
     this.#groups.set(counting, groups.set(scope.id, group))
     return group

@@ -3,6 +3,8 @@ import type { AnyAlgorithm, Counting } from "../../algorithms/index.js"
 
 /** The keys of one scope whose policies count alike, and the slot of each. */
 export interface Group {
+  /** Its number in the slots: a number takes half of what a reference does. */
+  readonly number: number
   readonly scope: string
   readonly counting: Counting
   readonly slots: Map<string, number>
@@ -22,7 +24,8 @@ interface Chunk {
   readonly numbers: Float64Array
   /** States that are no numbers. */
   readonly objects: object[]
-  readonly groups: (Group | undefined)[]
+  /** The numbers of groups. */
+  readonly groups: Uint32Array
   readonly keys: (string | undefined)[]
 }
 
@@ -33,9 +36,25 @@ interface Chunk {
 export class Slots {
   readonly #chunks: Chunk[] = []
   #size = 0
+  /** By number, and the numbers that are free. */
+  readonly #groups: (Group | undefined)[] = []
+  readonly #free: number[] = []
 
   get size(): number {
     return this.#size
+  }
+
+  newGroup(scope: string, counting: Counting): Group {
+    const number = this.#free.pop() ?? this.#groups.length
+    const group = { number, scope, counting, slots: new Map<string, number>() }
+    this.#groups[number] = group
+    return group
+  }
+
+  /** Forgets a group that has no slots. */
+  dropGroup({ number }: Group): void {
+    this.#groups[number] = undefined
+    this.#free.push(number)
   }
 
   /** Adds a slot for a state yet to be written. */
@@ -44,7 +63,7 @@ export class Slots {
     if (slot === this.#chunks.length * CHUNK) this.#chunks.push(newChunk())
     this.#size += 1
     const { groups, keys } = this.#chunkOf(slot)
-    groups[slot & MASK] = group
+    groups[slot & MASK] = group.number
     keys[slot & MASK] = key
     group.slots.set(key, slot)
     return slot
@@ -80,7 +99,7 @@ export class Slots {
   /** Removes a slot; the group that it is gone from. */
   remove(slot: number): Group {
     const { groups, keys } = this.#chunkOf(slot)
-    const group = groups[slot & MASK] as Group
+    const group = this.#groups[groups[slot & MASK] as number] as Group
     group.slots.delete(keys[slot & MASK] as string)
     this.#size -= 1
     if (slot < this.#size) this.#move(this.#size, slot)
@@ -92,22 +111,21 @@ export class Slots {
     const source = this.#chunkOf(from)
     const target = this.#chunkOf(to)
     const [i, j] = [from & MASK, to & MASK]
-    const group = source.groups[i] as Group
+    const group = this.#groups[source.groups[i] as number] as Group
     const key = source.keys[i] as string
     for (let k = 0; k < WIDTH; k += 1) {
       target.numbers[j * WIDTH + k] = source.numbers[i * WIDTH + k] as number
     }
     if (group.counting.algorithm.inNumbers) delete target.objects[j]
     else target.objects[j] = source.objects[i] as object
-    target.groups[j] = group
+    target.groups[j] = group.number
     target.keys[j] = key
     group.slots.set(key, to)
   }
 
   #clear(slot: number): void {
-    const { objects, groups, keys } = this.#chunkOf(slot)
+    const { objects, keys } = this.#chunkOf(slot)
     delete objects[slot & MASK]
-    groups[slot & MASK] = undefined
     keys[slot & MASK] = undefined
     // one chunk stays in reserve, or a key that comes and goes could bring a new chunk each time
     if (this.#size <= (this.#chunks.length - 2) * CHUNK) this.#chunks.pop()
@@ -122,7 +140,7 @@ function newChunk(): Chunk {
   return {
     numbers: new Float64Array(CHUNK * WIDTH),
     objects: [],
-    groups: new Array(CHUNK).fill(undefined),
+    groups: new Uint32Array(CHUNK),
     keys: new Array(CHUNK).fill(undefined),
   }
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "3c85bdba90efa64c1856535a09893056c783e5d2",
+    sha: "40e4276ee25c9d577ceb3d98d062698d8fa7154a",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -133,6 +133,9 @@ while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
 if own[1] ~= "spend" then return end
+for part = 3, #own, 2 do
+if not plain[own[part]] then return end
+end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms = plain[own[3]], own[4]
 end
@@ -559,9 +562,14 @@ end
 local function prune(key, view)
 local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
-local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
-local gone = 0
-while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
+local function matters(value) return unpack(">I6", value, 14) * 1000 > now - lead end
+local old = most < #view.head and view.head
+if not old and matters(call("LINDEX", key, most)) then old = call("LRANGE", key, 0, most) end
+local gone = most
+if old then
+gone = 0
+while gone < most and not matters(old[gone + 2]) do gone = gone + 1 end
+end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone
@@ -966,7 +974,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "504acb8c2426db4c99bed8602c6e94e755caf2f7",
+    sha: "335f582b505a83886d75f4ce5f166aa2454de6ee",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1035,6 +1043,9 @@ while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
 if own[1] ~= "spend" then return end
+for part = 3, #own, 2 do
+if not plain[own[part]] then return end
+end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms = plain[own[3]], own[4]
 end
@@ -1293,7 +1304,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "3f3235d14d75eee66859f35c161cf3a74cd4bf21",
+    sha: "bda105d4fa937a4cfe260b5f6149d8ad1a8d6943",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1367,6 +1378,9 @@ while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
 if own[1] ~= "spend" then return end
+for part = 3, #own, 2 do
+if not plain[own[part]] then return end
+end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms = plain[own[3]], own[4]
 end
@@ -1542,7 +1556,7 @@ end
 return reply`,
   },
   log: {
-    sha: "9177ef80389df84fb6bbdc040151483c42f8e2ec",
+    sha: "969322879acfa0b7eb2742d316ada2cd806fd278",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1637,6 +1651,9 @@ while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
 if own[1] ~= "spend" then return end
+for part = 3, #own, 2 do
+if not plain[own[part]] then return end
+end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms = plain[own[3]], own[4]
 end
@@ -1757,9 +1774,14 @@ end
 local function prune(key, view)
 local most = min(view.first - 1, PRUNE)
 if most == 0 then return end
-local old = most < #view.head and view.head or call("LRANGE", key, 0, most)
-local gone = 0
-while gone < most and unpack(">I6", old[gone + 2], 14) * 1000 <= now - lead do gone = gone + 1 end
+local function matters(value) return unpack(">I6", value, 14) * 1000 > now - lead end
+local old = most < #view.head and view.head
+if not old and matters(call("LINDEX", key, most)) then old = call("LRANGE", key, 0, most) end
+local gone = most
+if old then
+gone = 0
+while gone < most and not matters(old[gone + 2]) do gone = gone + 1 end
+end
 if gone == 0 then return end
 call("LPOP", key, gone)
 view.first = view.first - gone

@@ -44,6 +44,9 @@ local function spendPlain()
     local own = plans[numbers and numbers[asks + 1] or 1]
     if own ~= plan then
       if own[1] ~= "spend" then return end
+      for part = 3, #own, 2 do
+        if not plain[own[part]] then return end
+      end
       plan, parts, count = own, #own / 2 - 1, own[2]
       first, terms = plain[own[3]], own[4]
     end
