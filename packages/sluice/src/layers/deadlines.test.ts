@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { stat } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { Deadlines, type Due } from "./deadlines.js"
 
 const now = () => performance.now()
@@ -37,6 +37,22 @@ test("what is set while others are about to expire has its own time", async () =
     deadlines.add(due(() => deadlines.add(due(() => resolve(now() - startedAt)))))
   })
   expect(second).toBeGreaterThanOrEqual(60)
+})
+
+test("those who set another when theirs is over share a timer", async () => {
+  const deadlines = new Deadlines(5, now)
+  const set = vi.spyOn(globalThis, "setTimeout")
+  let left = 200
+  await new Promise<void>((resolve) => {
+    const again = () => {
+      left -= 1
+      if (left > 0) deadlines.add(due(again))
+      else resolve()
+    }
+    for (let i = 0; i < 20; i += 1) setImmediate(() => deadlines.add(due(again)))
+  })
+  expect(set.mock.calls.length).toBeLessThan(60)
+  set.mockRestore()
 })
 
 test("what is removed never expires, whoever stood beside it", async () => {

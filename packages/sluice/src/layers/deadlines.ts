@@ -50,15 +50,15 @@ export class Deadlines {
   }
 
   #sweep(): void {
-    this.#timer = undefined
     const now = this.#now()
-    for (let due = this.#first; due !== undefined; due = this.#first) {
-      if (due.dueAt > now) {
-        this.#timer = this.#wakeIn(due.dueAt - now)
-        return
+    try {
+      // what is added meanwhile sets no timer of its own
+      for (let due = this.#first; due !== undefined && due.dueAt <= now; due = this.#first) {
+        this.remove(due)
+        due.expire()
       }
-      this.remove(due)
-      due.expire()
+    } finally {
+      this.#timer = this.#first === undefined ? undefined : this.#wakeIn(this.#first.dueAt - now)
     }
   }
 }

@@ -142,8 +142,13 @@ class Noted extends Later<Answer> implements Waiter<Answer> {
   }
 
   told(answer: Answer): void {
-    this.#note(this.#ask, this.#askedAt, this.#giftsThen, answer)
-    this.resolve(answer)
+    try {
+      this.#note(this.#ask, this.#askedAt, this.#giftsThen, answer)
+      this.resolve(answer)
+    } catch (error) {
+      // by a clock that fails: nobody else's answer is lost for it
+      this.reject(error)
+    }
   }
 
   failed(error: unknown): void {

@@ -24,6 +24,20 @@ afterAll(async () => {
 const policy = tokenBucket({ capacity: 100, refill: 1, every: "1m" })
 
 describe("asks are gathered into calls", () => {
+  test("a clock that fails as answers come costs nobody else his answer", async () => {
+    let fails = false
+    const clock = () => (fails ? Number.NaN : 1e12)
+    const one = tokenBucket({ capacity: 1, refill: 1, every: "1m" })
+    const store = unguarded(redisStore(ioredis(client), { clock }))
+    const limiter = createLimiter({ policy: one, store })
+    await limiter.tryAcquire("denied")
+    const asks = ["denied", "b", "c"].map((key) => limiter.tryAcquire(key))
+    await new Promise((resolve) => process.nextTick(resolve))
+    fails = true
+    const settled = await Promise.allSettled(asks)
+    expect(settled.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"])
+  })
+
   test("a lone ask leaves in the same turn, without a timer", async () => {
     const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through) })

@@ -36,7 +36,7 @@ export function gather(
   waiting = { asks: 0 },
 ): (ask: ScriptAsk) => Later<Answer> {
   const underWay = new Set<{ readonly since: number }>()
-  let queue: Group[] = []
+  const queue: Group[] = []
   /** How many groups have left the queue, ever. */
   let gone = 0
   /**
@@ -55,11 +55,11 @@ export function gather(
 
   const send = () => {
     scheduled = false
-    let sent = 0
-    while (sent < queue.length && (underWay.size < calls || dropOverdue(underWay))) {
-      const share = Math.max(Math.ceil((queue.length - sent) / (calls - underWay.size)), FEW)
-      const batch = queue.slice(sent, endOfCall(queue, sent, share))
-      sent += batch.length
+    while (queue.length > 0 && (underWay.size < calls || dropOverdue(underWay))) {
+      const share = Math.max(Math.ceil(queue.length / (calls - underWay.size)), FEW)
+      // gone before it is delivered: whoever is told at once and asks again joins none that has left
+      const batch = queue.splice(0, endOfCall(queue, share))
+      gone += batch.length
       const call = { since: performance.now() }
       leave(batch, call.since)
       const over = () => {
@@ -69,8 +69,6 @@ export function gather(
       underWay.add(call)
       deliver(batch).then(over, over)
     }
-    queue = queue.slice(sent)
-    gone += sent
     if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) forgetTheGone()
   }
 
@@ -117,17 +115,17 @@ export function gather(
   }
 }
 
-/** Where a call ends that begins at `from` and would take `share` asks. */
-function endOfCall(queue: readonly Group[], from: number, share: number): number {
-  const most = Math.min(from + share, queue.length)
-  let end = from
+/** How many asks a call takes that would take `share`. */
+function endOfCall(queue: readonly Group[], share: number): number {
+  const most = Math.min(share, queue.length)
+  let end = 0
   let keys = 0
   let asks = 0
   while (end < most) {
     const { parts, note, mode } = queue[end] as Group
     keys += parts.length + (note === undefined ? 0 : 1)
     asks += further.has(mode) ? FURTHER : 1
-    if ((keys > MOST_KEYS || asks > MOST_ASKS) && end > from) break
+    if ((keys > MOST_KEYS || asks > MOST_ASKS) && end > 0) break
     end += 1
   }
   return end

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "40e4276ee25c9d577ceb3d98d062698d8fa7154a",
+    sha: "44ffc395dfb9017a8c536e060ecd9048dc768f04",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -956,7 +956,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer then spendPlain() end
+if keysDiffer and used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -974,7 +974,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "335f582b505a83886d75f4ce5f166aa2454de6ee",
+    sha: "bacb7d2334dc68527eaf9cff597518613e2a753c",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1286,7 +1286,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer then spendPlain() end
+if keysDiffer and used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -1304,7 +1304,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "bda105d4fa937a4cfe260b5f6149d8ad1a8d6943",
+    sha: "f3528de071042a3db433f26322207212bd2371b6",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1538,7 +1538,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer then spendPlain() end
+if keysDiffer and used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -1556,7 +1556,7 @@ end
 return reply`,
   },
   log: {
-    sha: "969322879acfa0b7eb2742d316ada2cd806fd278",
+    sha: "a2800541dab96c6c0f6173891ee6364e39eae0e0",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1932,7 +1932,7 @@ spendOrPeek(plan, parts)
 end
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer then spendPlain() end
+if keysDiffer and used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end

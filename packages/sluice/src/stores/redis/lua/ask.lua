@@ -57,7 +57,7 @@ local function answerTheRest()
     end
     asks = asks + 1
     used = used + keysOf(plan)
-    if keysDiffer then spendPlain() end
+    if keysDiffer and used < keys then spendPlain() end
   end
 end
 
