@@ -60,7 +60,7 @@ export function escaped(text: string): string {
   return `%h${createHash("sha256").update(safe).digest("base64url")}`
 }
 
-/** Whether a text is plain and not too long; a loop, because an expression takes three times as long. */
+/** Whether a text is plain and not too long; a loop, which is faster than an expression. */
 function isPlain(text: string): boolean {
   const { length } = text
   if (length > LONGEST_PART) return false
