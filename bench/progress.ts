@@ -1,25 +1,30 @@
 /** Says on stderr what is being done: one line that changes on a terminal, one line per case elsewhere. */
 export interface Progress {
-  begin(title: string): void
   step(what: string): void
   end(): void
 }
 
-export function progressOf(total: number, { stderr } = process): Progress {
-  const startedAt = performance.now()
-  let [number, title] = [0, ""]
+/** Where in a run a case stands. */
+export interface Place {
+  readonly number: number
+  readonly total: number
+  /** When the run was started, in milliseconds since the epoch. */
+  readonly startedAt: number
+}
+
+export function progressOf(
+  { number, total, startedAt }: Place,
+  title: string,
+  { stderr } = process,
+): Progress {
   const draw = (what: string) => {
-    const seconds = Math.round((performance.now() - startedAt) / 1_000)
+    const seconds = Math.round((Date.now() - startedAt) / 1_000)
     const line = `[${number} of ${total}, ${seconds} s] ${title}${what === "" ? "" : `: ${what}`}`
     if (stderr.isTTY) stderr.write(`\r${line.slice(0, (stderr.columns ?? 80) - 1)}\x1b[K`)
     else if (what === "") stderr.write(`${line}\n`)
   }
+  draw("")
   return {
-    begin(next) {
-      number += 1
-      title = next
-      draw("")
-    },
     step: draw,
     end() {
       if (stderr.isTTY) stderr.write("\r\x1b[K")

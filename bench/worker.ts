@@ -9,14 +9,14 @@ export interface Worker<Request, Reply> {
 
 const alive = new Set<ChildProcess>()
 process.on("exit", () => {
-  for (const child of alive) child.kill("SIGKILL")
+  for (const child of alive) child.kill()
 })
 
 /** Starts a module of this folder; it gets the arguments, and every request as a message. */
 export function startWorker<Request, Reply>(
   name: string,
   module: string,
-  args: readonly string[],
+  args: readonly string[] = [],
 ): Worker<Request, Reply> {
   const child = fork(new URL(module, import.meta.url), args, { serialization: "advanced" })
   alive.add(child)
@@ -34,7 +34,7 @@ export function startWorker<Request, Reply>(
         child.send(request as object)
       }),
     stop() {
-      child.kill("SIGKILL")
+      child.kill()
     },
   }
 }

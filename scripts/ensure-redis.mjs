@@ -1,5 +1,5 @@
-// Makes sure that the tests find a Redis server, and what makes certificates for it: installs Debian's where it may, says
-// what to install elsewhere.
+// Makes sure that the tests find a Redis server, what makes certificates for it, and what sets its clock: installs Debian's
+// packages where it may, says what to install elsewhere. With --server, for benchmarks, only the server.
 import { spawnSync } from "node:child_process"
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -22,7 +22,8 @@ function onPath(command) {
 function missing() {
   const packages = []
   if (!onPath("redis-server") && !onPath("valkey-server")) packages.push("redis-server")
-  if (!onPath("openssl")) packages.push("openssl")
+  const others = process.argv.includes("--server") ? [] : ["openssl", "faketime"]
+  packages.push(...others.filter((name) => !onPath(name)))
   return packages
 }
 
@@ -50,13 +51,10 @@ function install(packages) {
 
 const packages = missing()
 if (packages.length > 0) {
+  const names = packages.join(", ")
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    stop(
-      "The tests need a Redis server and openssl: install redis-server (7.0 or later) or valkey-server, and openssl, on the PATH.",
-    )
+    stop(`Not on the PATH: ${names}: install that. Any redis-server from 7.0, or valkey-server, will do.`)
   }
-  const names = packages.join(" and ")
   console.log(`Not on the PATH: installing ${names} with apt-get ...`)
-  if (!install(packages) || missing().length > 0)
-    stop(`apt-get could not install ${names}: install it by hand.`)
+  if (!install(packages) || missing().length > 0) stop(`apt-get could not install ${names}: install by hand.`)
 }

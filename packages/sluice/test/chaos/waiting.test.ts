@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { createLimiter, type OutagePolicy, SluiceError, tokenBucket } from "sluice"
 import { redisStore } from "sluice/redis"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { clients, DEADLINE, mayBeLate, report } from "../support/chaos.js"
+import { clients, DEADLINE, LATE, report } from "../support/chaos.js"
 import { census, leftOver, timersAndListeners } from "../support/leaks.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
@@ -121,7 +121,7 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
         }
         report(`waiting, ${fault}, ${client}, ${JSON.stringify(then)}`, figures)
         expect(strangers).toEqual([])
-        expect(longest).toBeLessThanOrEqual(DEADLINE + mayBeLate(lag))
+        expect(longest).toBeLessThanOrEqual(DEADLINE + LATE)
         if (then === "throw" || then === "closed") {
           expect(failed.length).toBeGreaterThan(0)
           expect(count("had without")).toBe(0)

@@ -18,11 +18,8 @@ import { glide, ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, re
 import { strict } from "./clients.js"
 import { unguarded } from "./unguarded.js"
 
-/**
- * Milliseconds that a call may be late: 50, in a process that no turn of the event loop has held up for 25. If one has,
- * twice that more, because a deadline is due in one turn and acted on at the end of the next.
- */
-export const mayBeLate = (lag: number) => (lag < 25 ? 50 : 50 + 2 * lag)
+/** Milliseconds that a call may be late; nothing is taken off for a process that was held up. */
+export const LATE = 50
 /** Milliseconds. */
 export const DEADLINE = 500
 /** Where some notice nothing: a process that is held up for longer than the deadline finds everybody late. */
@@ -187,9 +184,8 @@ export function besiege(
         degraded: calls.filter(({ degraded }) => degraded).length,
         longest,
         lag,
-        /** Milliseconds by which the slowest call was late, and may have been. */
+        /** Milliseconds by which the slowest call was late. */
         late: longest - deadline,
-        mayBeLate: mayBeLate(lag),
         /** How many callers of the shared key were let through, by the store and without it. */
         admitted: admitted.filter(({ degraded }) => !degraded).length,
         admittedWithout: admitted.filter(({ degraded }) => degraded).length,

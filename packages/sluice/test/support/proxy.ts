@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { RespPush, RespStream } from "./resp-stream.js"
 import { ScriptCalls } from "./script-calls.js"
 
-/** Stands between a client and a server, counts the script calls, and can lose, hold back or break off what is said. */
+/** Stands between a client, or a replica, and a server, counts the script calls, and can lose, hold back or break off what is said. */
 export interface TcpProxy {
   readonly port: number
   /** What was sent through it. */
@@ -50,8 +50,11 @@ export async function startProxy(server: number, calls = new ScriptCalls()): Pro
     }
     const [requests, replies] = [new RespStream(), new RespStream()]
     const pending: { isScript: boolean; answer: ReturnType<ScriptCalls["note"]> }[] = []
+    // a replica's connection, on which from then on nothing is asked or answered
+    let copies = false
     near.on("data", (data) => {
-      for (const request of requests.take(data)) {
+      for (const request of copies ? [] : requests.take(data)) {
+        if (Array.isArray(request) && request[0] === "PSYNC") copies = true
         const isScript = Array.isArray(request) && /^eval/i.test(String(request[0]))
         pending.push({ isScript, answer: calls.note(request) })
       }
@@ -59,7 +62,7 @@ export async function startProxy(server: number, calls = new ScriptCalls()): Pro
     })
     far.on("data", (data) => {
       let ofScript = false
-      for (const reply of replies.take(data)) {
+      for (const reply of copies ? [] : replies.take(data)) {
         if (reply instanceof RespPush) continue
         const request = pending.shift()
         request?.answer(reply)

@@ -47,24 +47,24 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   })
 }
 
-/**
- * Starts a private server that keeps nothing on disk unless `args` say otherwise. With `socket`, commands are sent by
- * that path to get to know it: for one that talks to nobody else in plain words.
- */
-export async function startRedis(
-  options: {
-    args?: string[] | ((port: number) => string[])
-    dir?: string
-    port?: number
-    socket?: string
-  } = {},
-): Promise<RedisServer> {
+export interface ServerOptions {
+  readonly args?: readonly string[] | ((port: number) => readonly string[])
+  readonly dir?: string
+  readonly port?: number
+  /** A path by which commands are sent to get to know a server that talks to nobody else in plain words. */
+  readonly socket?: string
+  /** Milliseconds by which the server's clock is ahead, or behind if negative. */
+  readonly clockOff?: number
+}
+
+/** Starts a private server that keeps nothing on disk unless `args` say otherwise. */
+export async function startRedis(options: ServerOptions = {}): Promise<RedisServer> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "sluice-redis-")))
   const common = ["--save", "", "--appendonly", "no", "--dir", dir]
-  const { args = [], socket } = options
+  const { args = [], socket, clockOff = 0 } = options
   const more = typeof args === "function" ? args : () => args
   return supervise({
-    run: (port) => launch(port, [...common, ...more(port)], [], socket),
+    run: (port) => launch(port, [...common, ...more(port)], { at: socket, env: clockEnv(clockOff) }),
     clean: async () => {
       if (options.dir === undefined) await rm(dir, { recursive: true, force: true })
     },
@@ -75,11 +75,15 @@ export async function startRedis(
 /** Starts a cluster of masters that share the slots evenly; with `replicas`, nodes after them are one of each. */
 export async function startCluster(
   masters = 3,
-  { replicas = false, args: more = [] as string[] } = {},
+  { replicas = false, argsOf = (_node: number, _port: number): readonly string[] => [] } = {},
 ): Promise<RedisCluster> {
-  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...more]
+  const common = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
   const count = replicas ? masters * 2 : masters
-  const nodes = await Promise.all(Array.from({ length: count }, () => startRedis({ args })))
+  const nodes = await Promise.all(
+    Array.from({ length: count }, (_, node) =>
+      startRedis({ args: (port) => [...common, ...argsOf(node, port)] }),
+    ),
+  )
   const firstSlot = (index: number) => Math.floor((index * 16_384) / masters)
   for (const [index, { port }] of nodes.entries()) {
     if (index < masters) {
@@ -109,10 +113,13 @@ export async function startCluster(
 }
 
 /** Starts a replica and waits until it has copied its master. */
-export async function startReplica(of: RedisServer): Promise<RedisServer> {
+export async function startReplica(
+  of: RedisServer,
+  options: { clockOff?: number } = {},
+): Promise<RedisServer> {
   // a diskless copy waits five seconds for more replicas unless told
   await command(of.port, "CONFIG", "SET", "repl-diskless-sync-delay", 0)
-  const replica = await startRedis({ args: ["--replicaof", of.host, String(of.port)] })
+  const replica = await startRedis({ ...options, args: ["--replicaof", of.host, String(of.port)] })
   await inStep(replica, of)
   return replica
 }
@@ -133,7 +140,7 @@ export async function startSentinel(of: RedisServer, quorum = 1): Promise<RedisS
   const config = join(dir, "sentinel.conf")
   await writeFile(config, "")
   const sentinel = await supervise({
-    run: (port) => launch(port, ["--sentinel", "--dir", dir], [config]),
+    run: (port) => launch(port, ["--sentinel", "--dir", dir], { config }),
     clean: () => rm(dir, { recursive: true, force: true }),
   })
   const { port } = sentinel
@@ -178,15 +185,37 @@ async function supervise({ run, clean, port: wanted }: Recipe): Promise<RedisSer
   }
 }
 
+/** Makes a process see another time of day. */
+function clockEnv(off: number): NodeJS.ProcessEnv {
+  if (off === 0) return {}
+  // jemalloc asks for the time before the library that is to tell it has memory, so the C library's malloc comes first
+  const preload = "/usr/$LIB/faketime/libfaketime.so.1 libc.so.6"
+  return {
+    LD_PRELOAD: preload,
+    FAKETIME: `${off > 0 ? "+" : ""}${off / 1_000}s`,
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+  }
+}
+
+interface Launch {
+  /** A file that holds the settings. */
+  readonly config?: string
+  /** Where it answers, unless by its port. */
+  readonly at?: string | undefined
+  readonly env?: NodeJS.ProcessEnv
+}
+
 async function launch(
   port: number,
-  args: string[],
-  head: string[] = [],
-  at: number | string = port,
+  args: readonly string[],
+  { config, at, env }: Launch = {},
 ): Promise<ChildProcess> {
   if (binary === undefined) throw new Error("neither redis-server nor valkey-server is on the PATH")
   const common = ["--port", String(port), "--bind", host, "--daemonize", "no", "--loglevel", "warning"]
-  const child = spawn(binary, [...head, ...common, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(binary, [...(config === undefined ? [] : [config]), ...common, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  })
   children.add(child)
   child.once("exit", () => children.delete(child))
   let log = ""
@@ -199,7 +228,7 @@ async function launch(
   try {
     await until(`server ${port} answers`, async () => {
       if (exited(child)) throw new Stillborn(`server ${port} did not start: ${log}`)
-      return answers(at, child)
+      return answers(at ?? port, child)
     })
   } catch (error) {
     await end(child)
