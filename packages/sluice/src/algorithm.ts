@@ -3,6 +3,25 @@ import type { Policy } from "./policy.js"
 /** What an algorithm reports of one policy after an ask: integers, so that any store can carry them. */
 export type Level = readonly number[]
 
+/**
+ * Room for as many integers. It holds doubles from the start, which V8 would else have to make of small integers when
+ * a larger one is put in, as often as one is.
+ */
+export function integers(count: number): number[] {
+  if (count === 1) return [0.5]
+  if (count === 2) return [0.5, 0.5]
+  return count === 3 ? [0.5, 0.5, 0.5] : new Array(count).fill(0.5)
+}
+
+/** A level of one, two or three integers. */
+export function levelOf(first: number, second?: number, third?: number): Level {
+  const level = integers(second === undefined ? 1 : third === undefined ? 2 : 3)
+  level[0] = first
+  if (second !== undefined) level[1] = second
+  if (third !== undefined) level[2] = third
+  return level
+}
+
 /** A level in the words of a Decision. */
 export interface Explanation {
   /** The most the policy ever grants at once. */

@@ -14,6 +14,8 @@ const MOST_KEYS = 100_000
 export interface Fallback {
   /** The answer, if there is one to give; `retryIn` milliseconds the store is asked again. */
   answer(ask: Ask, retryIn: number): Answer | undefined
+  /** Whether anything was spent here that the store has not been told. */
+  readonly owes: boolean
   /** What was spent here of these parts and still counts; told once. */
   owed(parts: readonly Part[]): Part[]
   /** Counts here again what the store could not be told. */
@@ -32,6 +34,7 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
       if (policy === "throw") return undefined
       return policy === "open" ? allowed(ask) : denied(ask, retryIn)
     },
+    owes: false,
     owed: () => [],
     owe: () => {},
     leave: ({ marks }) => marks === nowhere,
@@ -99,8 +102,11 @@ function local(share: number): Fallback {
       return { ...answer, under: parts.map(({ policy }) => policy), source: "fallback" }
     },
 
+    get owes() {
+      return used.size > 0
+    },
+
     owed(parts) {
-      if (used.size === 0) return []
       const known = parts.filter((part) => used.has(nameOf(part)))
       for (const part of known) used.delete(nameOf(part))
       const spent = known.map((part) => {

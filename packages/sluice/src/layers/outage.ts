@@ -101,14 +101,7 @@ export function outage(
   const guardian: Guardian = { deadlines, unanswered, judge, instead, takeBack }
 
   /** Has a call over in time; of an ask, what comes after that is taken back, and an error may have another answer. */
-  const inTime = <T>(breaker: Breaker, call: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
-    let called: T | PromiseLike<T>
-    try {
-      called = call()
-    } catch (error) {
-      judge(breaker, error)
-      return instead(breaker, ask, error)
-    }
+  const inTime = <T>(breaker: Breaker, called: T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
     if (!isPromise(called)) {
       breaker.succeeded()
       return called
@@ -121,7 +114,7 @@ export function outage(
 
   /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
   const settleUp = (breaker: Breaker, ask: Ask) => {
-    if (!breaker.isSound) return
+    if (!breaker.isSound || !fallback.owes) return
     for (const owed of fallback.owed(ask.parts)) {
       background.run(async () => {
         try {
@@ -137,7 +130,14 @@ export function outage(
   const guard = <T>(places: readonly Place[], call: () => T | PromiseLike<T>): T | PromiseLike<T> => {
     const breaker = breakerOf(places)
     if (!breaker.admits()) return nextTurn().then(() => Promise.reject(givenUp(breaker)))
-    return inTime(breaker, call)
+    let called: T | PromiseLike<T>
+    try {
+      called = call()
+    } catch (error) {
+      judge(breaker, error)
+      throw error
+    }
+    return inTime(breaker, called)
   }
 
   return {
@@ -151,7 +151,14 @@ export function outage(
       const breaker = breakerOf(ask.parts)
       if (!breaker.admits()) return nextTurn().then(() => instead(breaker, ask, givenUp(breaker)))
       settleUp(breaker, ask)
-      return inTime(breaker, () => store.ask(ask), ask)
+      let answer: Answer | PromiseLike<Answer>
+      try {
+        answer = store.ask(ask)
+      } catch (error) {
+        judge(breaker, error)
+        return instead(breaker, ask, error)
+      }
+      return inTime(breaker, answer, ask)
     },
 
     giveBack: (parts, at) => guard(parts, () => store.giveBack(parts, at)),

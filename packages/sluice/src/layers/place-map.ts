@@ -3,6 +3,9 @@ import type { Place } from "../state-key.js"
 /** Values by limiter and key, whatever the policy. */
 export class PlaceMap<Value> {
   readonly #byLimiter = new Map<string, Map<string, Value>>()
+  /** The limiter that was looked for last, because most have but one, and its keys. */
+  #last = ""
+  #lastKeys: Map<string, Value> | undefined
   #size = 0
 
   get size(): number {
@@ -10,7 +13,7 @@ export class PlaceMap<Value> {
   }
 
   get({ scope, key }: Place): Value | undefined {
-    return this.#size === 0 ? undefined : this.#byLimiter.get(scope.limiter)?.get(key)
+    return this.#size === 0 ? undefined : this.#keysOf(scope.limiter)?.get(key)
   }
 
   set({ scope, key }: Place, value: Value): void {
@@ -27,7 +30,17 @@ export class PlaceMap<Value> {
     const byKey = this.#size === 0 ? undefined : this.#byLimiter.get(scope.limiter)
     if (byKey === undefined || !byKey.delete(key)) return
     this.#size -= 1
-    if (byKey.size === 0) this.#byLimiter.delete(scope.limiter)
+    if (byKey.size > 0) return
+    this.#byLimiter.delete(scope.limiter)
+    this.#lastKeys = undefined
+  }
+
+  #keysOf(limiter: string): Map<string, Value> | undefined {
+    if (limiter !== this.#last || this.#lastKeys === undefined) {
+      this.#last = limiter
+      this.#lastKeys = this.#byLimiter.get(limiter)
+    }
+    return this.#lastKeys
   }
 
   *values(): Generator<Value> {

@@ -1,4 +1,4 @@
-import type { Algorithm } from "../../algorithm.js"
+import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import {
   ANCHOR,
@@ -212,8 +212,8 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
 
   tell({ parts, step }, view) {
-    if (step > 0) return [view.ahead, view.part, view.now - view.at]
-    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
+    if (step > 0) return levelOf(view.ahead, view.part, view.now - view.at)
+    return parts > 1 ? levelOf(view.ahead, view.part) : levelOf(view.ahead)
   },
 
   explain(terms, level, allowed = false) {
@@ -249,20 +249,18 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     const part = (level[1] ?? 0) - (pieces - carry * parts)
     const borrow = part < 0 ? 1 : 0
     const ahead = (level[0] as number) - times * cost - carry - borrow
-    if (level.length === 1) return [ahead]
-    return level.length === 2
-      ? [ahead, part + borrow * parts]
-      : [ahead, part + borrow * parts, level[2] as number]
+    if (level.length === 1) return levelOf(ahead)
+    return levelOf(ahead, part + borrow * parts, level[2])
   },
 
   later({ step }, level, us) {
     const ahead = level[0] as number
-    if (level.length === 1) return [Math.max(ahead - us, 0)]
+    if (level.length === 1) return levelOf(Math.max(ahead - us, 0))
     const part = level[1] as number
-    if (step === 0) return ahead >= us ? [ahead - us, part] : [0, 0]
+    if (step === 0) return ahead >= us ? levelOf(ahead - us, part) : levelOf(0, 0)
     const late = level[2] as number
     const steps = Math.floor((late + us) / step) * step
-    return ahead >= steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
+    return ahead >= steps ? levelOf(ahead - steps, part, late + us - steps) : levelOf(0, 0, 0)
   },
 
   holds: () => Number.POSITIVE_INFINITY,

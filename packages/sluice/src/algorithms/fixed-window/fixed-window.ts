@@ -1,4 +1,4 @@
-import type { Algorithm } from "../../algorithm.js"
+import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 
 /**
@@ -174,7 +174,7 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
 
   tell(_terms, view, short) {
     const left = view.stop - view.now
-    return short ? [view.used, left, view.opens] : [view.used, left]
+    return short ? levelOf(view.used, left, view.opens) : levelOf(view.used, left)
   },
 
   explain(terms, level, allowed = false) {
@@ -199,12 +199,15 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
 
   anyCost: true,
 
-  before: ({ cost }, [used, left], times) => [(used as number) - times * cost, left as number],
+  before: ({ cost }, level, times) => levelOf((level[0] as number) - times * cost, level[1] as number),
 
-  later: (_terms, [used, left, opens = 0], us) =>
-    (left as number) > us ? [used as number, (left as number) - us, Math.max(opens - us, 0)] : [0, 0, 0],
+  later(_terms, level, us) {
+    const left = level[1] as number
+    if (left <= us) return levelOf(0, 0, 0)
+    return levelOf(level[0] as number, left - us, Math.max((level[2] ?? 0) - us, 0))
+  },
 
-  holds: (_terms, [, left]) => left as number,
+  holds: (_terms, level) => level[1] as number,
 }
 
 function keep(

@@ -1,4 +1,4 @@
-import type { Algorithm } from "../../algorithm.js"
+import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
 import { firstThat } from "./first-that.js"
@@ -175,7 +175,7 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
 
   tell(terms, view, short) {
     const reset = view.total > 0 ? view.last + terms.window - view.now : 0
-    return short ? [view.total, reset, untilEnoughLeft(terms, view)] : [view.total, reset]
+    return short ? levelOf(view.total, reset, untilEnoughLeft(terms, view)) : levelOf(view.total, reset)
   },
 
   explain(terms, level, allowed = false) {
@@ -191,15 +191,19 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     }
   },
 
-  wait: ({ limit, cost }, [, , wait = 0]) => (cost > limit ? Number.POSITIVE_INFINITY : wait),
+  wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
 
   // another cost waits for another entry to leave
   anyCost: false,
 
-  before: ({ cost }, [total, reset], times) => [(total as number) - times * cost, reset as number],
+  before: ({ cost }, level, times) => levelOf((level[0] as number) - times * cost, level[1] as number),
 
   // which entries have left meanwhile is not known: the total stays as it was
-  later: (_terms, [total, ...times], us) => [total as number, ...times.map((time) => Math.max(time - us, 0))],
+  later(_terms, level, us) {
+    const reset = Math.max((level[1] as number) - us, 0)
+    const wait = level[2]
+    return levelOf(level[0] as number, reset, wait === undefined ? undefined : Math.max(wait - us, 0))
+  },
 
   holds: ({ window }) => window,
 }

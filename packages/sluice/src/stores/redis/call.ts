@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { integers } from "../../algorithm.js"
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
@@ -190,7 +191,7 @@ class Values {
 
   integers(count: number): number[] {
     // an array that grows takes several times the memory, and there is one for every ask
-    const taken: number[] = new Array(count)
+    const taken = integers(count)
     for (let i = 0; i < count; i += 1) taken[i] = this.integer()
     return taken
   }

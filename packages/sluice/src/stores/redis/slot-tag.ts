@@ -1,4 +1,4 @@
-import type { Place, Scope } from "../../state-key.js"
+import { codeAt, type Place, type Scope } from "../../state-key.js"
 
 /** How many different tags there are. */
 export const TAGS = 64
@@ -42,7 +42,7 @@ const tags: readonly string[] = (() => {
 /** FNV-1a over the code units, then mixed so that every bit counts (the finaliser of MurmurHash3). */
 function hash(text: string, seed: number): number {
   let mixed = seed
-  for (let i = 0; i < text.length; i += 1) mixed = Math.imul(mixed ^ text.charCodeAt(i), 16_777_619)
+  for (let i = 0; i < text.length; i += 1) mixed = Math.imul(mixed ^ codeAt(text, i), 16_777_619)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
   return (mixed ^ (mixed >>> 16)) >>> 0
