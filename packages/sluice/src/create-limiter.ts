@@ -221,30 +221,30 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
 
 /** Puts an answer into words for somebody who waits for a decision. */
 class Deciding<Name extends string> implements Waiter<Answer> {
-  readonly #charged: readonly Charge<Name>[]
-  readonly #resolve: (decision: Decision<Name>) => void
-  readonly #reject: (error: unknown) => void
+  declare private readonly charged: readonly Charge<Name>[]
+  declare private readonly resolve: (decision: Decision<Name>) => void
+  declare private readonly reject: (error: unknown) => void
 
   constructor(
     charged: readonly Charge<Name>[],
     resolve: (decision: Decision<Name>) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#charged = charged
-    this.#resolve = resolve
-    this.#reject = reject
+    this.charged = charged
+    this.resolve = resolve
+    this.reject = reject
   }
 
   told(answer: Answer): void {
     try {
-      this.#resolve(decide(this.#charged, answer))
+      this.resolve(decide(this.charged, answer))
     } catch (error) {
-      this.#reject(error)
+      this.reject(error)
     }
   }
 
   failed(error: unknown): void {
-    this.#reject(error)
+    this.reject(error)
   }
 }
 

@@ -73,7 +73,7 @@ export function decide<Name extends string>(
     const tighter = remaining / cost < best.remaining / (charged[decisive] as Charge).cost
     if (allowed ? tighter : retryAfter > best.retryAfter) decisive = i
   }
-  const { policy, limit, remaining, resetAfter, ...decided } = policies[decisive] as PolicyDecision<Name>
-  const retryAfter = Math.max(decided.retryAfter, atLeast)
+  const { policy, limit, remaining, retryAfter: own, resetAfter } = policies[decisive] as PolicyDecision<Name>
+  const retryAfter = Math.max(own, atLeast)
   return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded, policies }
 }

@@ -128,22 +128,22 @@ type Note = (ask: Ask, askedAt: number, giftsThen: number, answer: Answer) => vo
 
 /** An answer that is noted before it is handed on. */
 class Noted extends Later<Answer> implements Waiter<Answer> {
-  readonly #note: Note
-  readonly #ask: Ask
-  readonly #askedAt: number
-  readonly #giftsThen: number
+  declare private readonly note: Note
+  declare private readonly ask: Ask
+  declare private readonly askedAt: number
+  declare private readonly giftsThen: number
 
   constructor(note: Note, ask: Ask, askedAt: number, giftsThen: number) {
     super()
-    this.#note = note
-    this.#ask = ask
-    this.#askedAt = askedAt
-    this.#giftsThen = giftsThen
+    this.note = note
+    this.ask = ask
+    this.askedAt = askedAt
+    this.giftsThen = giftsThen
   }
 
   told(answer: Answer): void {
     try {
-      this.#note(this.#ask, this.#askedAt, this.#giftsThen, answer)
+      this.note(this.ask, this.askedAt, this.giftsThen, answer)
       this.resolve(answer)
     } catch (error) {
       // by a clock that fails: nobody else's answer is lost for it

@@ -210,47 +210,51 @@ interface Guardian {
 
 /** The answer to a call until its deadline. */
 class Awaited<T> extends Later<T> implements Due, Waiter<T> {
-  dueAt = 0
-  before: Due | undefined
-  after: Due | undefined
-  #isOver = false
-  readonly #guardian: Guardian
-  readonly #breaker: Breaker
-  readonly #ask: Ask | undefined
+  declare dueAt: number
+  declare before: Due | undefined
+  declare after: Due | undefined
+  declare private isOver: boolean
+  declare private readonly guardian: Guardian
+  declare private readonly breaker: Breaker
+  declare private readonly ask: Ask | undefined
 
   constructor(guardian: Guardian, breaker: Breaker, ask: Ask | undefined) {
     super()
-    this.#guardian = guardian
-    this.#breaker = breaker
-    this.#ask = ask
+    this.dueAt = 0
+    this.before = undefined
+    this.after = undefined
+    this.isOver = false
+    this.guardian = guardian
+    this.breaker = breaker
+    this.ask = ask
   }
 
   told(value: T): void {
-    this.#breaker.succeeded()
-    if (!this.#isOver) {
-      this.#guardian.deadlines.remove(this)
+    this.breaker.succeeded()
+    if (!this.isOver) {
+      this.guardian.deadlines.remove(this)
       this.resolve(value)
-    } else if (this.#ask !== undefined) this.#guardian.takeBack(this.#ask, value as Answer)
+    } else if (this.ask !== undefined) this.guardian.takeBack(this.ask, value as Answer)
   }
 
   failed(error: unknown): void {
     // what was given up has failed once already
-    if (this.#isOver) return
-    this.#guardian.deadlines.remove(this)
-    this.#guardian.judge(this.#breaker, error)
-    this.#answerInstead(error)
+    if (this.isOver) return
+    this.guardian.deadlines.remove(this)
+    this.guardian.judge(this.breaker, error)
+    this.answerInstead(error)
   }
 
   expire(): void {
-    this.#isOver = true
-    const error = this.#guardian.unanswered()
-    this.#breaker.failed(error)
-    this.#answerInstead(error)
+    this.isOver = true
+    const error = this.guardian.unanswered()
+    this.breaker.failed(error)
+    this.answerInstead(error)
   }
 
-  #answerInstead(error: unknown): void {
+  private answerInstead(error: unknown): void {
     try {
-      this.resolve(this.#guardian.instead(this.#breaker, this.#ask, error))
+      this.resolve(this.guardian.instead(this.breaker, this.ask, error))
     } catch (thrown) {
       this.reject(thrown)
     }

@@ -18,31 +18,34 @@ function plain.log(terms, key, _, count, reply)
   local cost = count * terms.cost
   local head = call("LRANGE", key, "0", "2")
   local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-  if not newest or #newest > 19 then return false end
+  if not newest or #newest > 19 then return nil end
   local from = now - terms.window + 1
   local _, base = unpack(">I7I6", head[1])
   local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
   local left = firstAt < from
   if left then
-    if not head[3] or unpack(">I7", head[3]) < from then return false end
+    if not head[3] or unpack(">I7", head[3]) < from then return nil end
     base = firstSum
   end
   local last, sum, till = unpack(">I7I6I6", newest)
   local total = units(sum, base) + cost
-  if last > now or total > terms.limit then return false end
-  if reply then
-    local expiresAt = max(ceil((now + terms.window) / 1000), till)
-    local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-    local ownWindow = till >= ceil((last + terms.window) / 1000)
-    if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
-      call("LSET", key, "-1", value)
-    else
-      call("RPUSH", key, value)
-    end
-    if left and firstTill * 1000 <= now then call("LPOP", key) end
-    expire(key, expiresAt * 1000, till * 1000)
-    reply[#reply + 1] = total
-    reply[#reply + 1] = terms.window
+  if last > now or total > terms.limit then return nil end
+  local expiresAt = max(ceil((now + terms.window) / 1000), till)
+  local ownWindow = till >= ceil((last + terms.window) / 1000)
+  local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merge)
+  local at = #reply
+  reply[at + 1] = total
+  reply[at + 2] = terms.window
+  local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+  return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+end
+
+function writers.log(key, value, expiresAt, before, merges, drops)
+  if merges then
+    call("LSET", key, "-1", value)
+  else
+    call("RPUSH", key, value)
   end
-  return true
+  if drops then call("LPOP", key) end
+  expire(key, expiresAt, before)
 end

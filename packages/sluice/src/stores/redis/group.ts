@@ -9,35 +9,38 @@ const MOST_EQUAL = 4_096
 
 /** Equal asks as one ask with a count, granted in the order in which they came; itself the answer to the first. */
 export class Group extends Later<Answer> implements SentAsk {
-  readonly parts: readonly Part[]
-  readonly mode: ScriptAsk["mode"]
-  readonly note: ScriptAsk["note"]
-  readonly follows: boolean
+  declare readonly parts: readonly Part[]
+  declare readonly mode: ScriptAsk["mode"]
+  declare readonly note: ScriptAsk["note"]
+  declare readonly follows: boolean
   /** How many asks it is. */
-  size = 1
+  declare size: number
   /** When it was first sent, by `performance.now()`. */
-  sentAt = 0
-  readonly #count: ScriptAsk["count"]
-  #others: Later<Answer>[] | undefined
+  declare sentAt: number
+  declare private readonly each: ScriptAsk["count"]
+  declare private others: Later<Answer>[] | undefined
 
   constructor({ parts, mode, note, count }: ScriptAsk, follows: boolean) {
     super()
     this.parts = parts
     this.mode = mode
     this.note = note
-    this.#count = count
+    this.each = count
     this.follows = follows
+    this.size = 1
+    this.sentAt = 0
+    this.others = undefined
   }
 
   get count(): ScriptAsk["count"] {
-    return this.mode === "spend" && this.#count === 1 ? this.size : this.#count
+    return this.mode === "spend" && this.each === 1 ? this.size : this.each
   }
 
   /** Has another ask join. */
   add(): Later<Answer> {
     const answer = new Later<Answer>()
-    this.#others ??= []
-    this.#others.push(answer)
+    this.others ??= []
+    this.others.push(answer)
     this.size += 1
     return answer
   }
@@ -48,7 +51,7 @@ export class Group extends Later<Answer> implements SentAsk {
       mode === this.mode &&
       (mode === "spend" || mode === "peek") &&
       count === 1 &&
-      this.#count === 1 &&
+      this.each === 1 &&
       this.size < MOST_EQUAL &&
       samePrice(parts, this.parts) &&
       samePlaces(parts, this.parts)
@@ -57,30 +60,30 @@ export class Group extends Later<Answer> implements SentAsk {
 
   /** Tells every ask its part of the answer to all of them. */
   answer(answer: Answer): void {
-    const others = this.#others
+    const others = this.others
     if (others === undefined || this.mode === "peek") {
       this.resolve(answer)
       if (others !== undefined) for (const other of others) other.resolve(answer)
       return
     }
-    this.resolve(this.#answerTo(0, answer))
-    for (let i = 0; i < others.length; i += 1) others[i]?.resolve(this.#answerTo(i + 1, answer))
+    this.resolve(this.answerTo(0, answer))
+    for (let i = 0; i < others.length; i += 1) others[i]?.resolve(this.answerTo(i + 1, answer))
   }
 
   fail(error: SluiceError): void {
     this.reject(error)
-    if (this.#others !== undefined) for (const other of this.#others) other.reject(error)
+    if (this.others !== undefined) for (const other of this.others) other.reject(error)
   }
 
   /** What one of the asks is told of the answer to all of them. */
-  #answerTo(index: number, { granted, levels, at }: Answer): Answer {
+  private answerTo(index: number, { granted, levels, at }: Answer): Answer {
     const after = granted - 1 - index
     return after < 0
       ? { granted: 0, levels, at }
-      : { granted: 1, levels: this.#levelsBefore(levels, after), at }
+      : { granted: 1, levels: this.levelsBefore(levels, after), at }
   }
 
-  #levelsBefore(levels: Answer["levels"], times: number): Answer["levels"] {
+  private levelsBefore(levels: Answer["levels"], times: number): Answer["levels"] {
     return this.parts.map(({ policy, cost }, i) =>
       countingOf(policy).algorithm.before(termsOf(policy, cost), levels[i] as readonly number[], times),
     )

@@ -16,6 +16,11 @@ export class RedisKeys {
   /** Those that were asked for last, because most stores have but one scope. */
   #scope: Scope | undefined
   #last: Affixes = { heads: [], tails: {} }
+  /** The key that was named last, and what was made of it: the other policies of an ask have the same. */
+  #key = ""
+  #limiter = ""
+  #escaped = ""
+  #tag = 0
 
   constructor(prefix: string) {
     this.#begin = `${prefix}:{`
@@ -25,14 +30,19 @@ export class RedisKeys {
   of({ scope, key, policy }: Part): string {
     const { heads, tails } = this.#affixesOf(scope)
     const { suffix } = countingOf(policy)
-    const tag = tagNumberOf(scope, key)
-    const head = heads[tag] ?? this.#newHead(heads, tag, scope)
+    if (key !== this.#key || scope.limiter !== this.#limiter) {
+      this.#key = key
+      this.#limiter = scope.limiter
+      this.#escaped = escaped(key)
+      this.#tag = tagNumberOf(scope, key)
+    }
+    const head = heads[this.#tag] ?? this.#newHead(heads, this.#tag, scope)
     let tail = tails[suffix]
     if (tail === undefined) {
       tail = `${scope.tail}:${suffix}`
       tails[suffix] = tail
     }
-    return head + escaped(key) + tail
+    return head + this.#escaped + tail
   }
 
   /** Where something else is noted in a place. */

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "44ffc395dfb9017a8c536e060ecd9048dc768f04",
+    sha: "b0640cbbc060b69dc0f19c563488286bbe9e3777",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -24,25 +24,23 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
-local plain = {}
+local plain, writers = {}, {}
 local fresh = false
-function plain.bucket(terms, key, value, count, reply)
+function plain.bucket(terms, _, value, count, reply)
 local full, before = now, 0
 if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 elseif value or not fresh then
-return false
+return nil
 end
 local ahead = max(full - now, 0) + count * terms.cost
-if ahead > terms.span or terms.parts or terms.step then return false end
-if reply then
-write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+if ahead > terms.span or terms.parts or terms.step then return nil end
 reply[#reply + 1] = ahead
+return pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before
 end
-return true
-end
-function plain.fixedWindow(terms, key, value, count, reply)
+writers.bucket = write
+function plain.fixedWindow(terms, _, value, count, reply)
 local window = terms.window
 local start, stop, used, reach, before = now, now, 0, 0, 0
 if value and #value == 25 then
@@ -50,19 +48,18 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 elseif value or not fresh then
-return false
+return nil
 end
 local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
 if stop == now then stop = ends end
-if start > now or stop ~= ends or used + count * terms.cost > terms.limit then return false end
-if reply then
 used = used + count * terms.cost
-write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
-reply[#reply + 1] = used
-reply[#reply + 1] = stop - now
+if start > now or stop ~= ends or used > terms.limit then return nil end
+local last = #reply
+reply[last + 1] = used
+reply[last + 2] = stop - now
+return pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before
 end
-return true
-end
+writers.fixedWindow = write
 local WRAP = 281474976710656
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
@@ -77,33 +74,35 @@ function plain.log(terms, key, _, count, reply)
 local cost = count * terms.cost
 local head = call("LRANGE", key, "0", "2")
 local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return false end
+if not newest or #newest > 19 then return nil end
 local from = now - terms.window + 1
 local _, base = unpack(">I7I6", head[1])
 local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
 local left = firstAt < from
 if left then
-if not head[3] or unpack(">I7", head[3]) < from then return false end
+if not head[3] or unpack(">I7", head[3]) < from then return nil end
 base = firstSum
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = units(sum, base) + cost
-if last > now or total > terms.limit then return false end
-if reply then
+if last > now or total > terms.limit then return nil end
 local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
 local ownWindow = till >= ceil((last + terms.window) / 1000)
-if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merge)
+local at = #reply
+reply[at + 1] = total
+reply[at + 2] = terms.window
+local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+end
+function writers.log(key, value, expiresAt, before, merges, drops)
+if merges then
 call("LSET", key, "-1", value)
 else
 call("RPUSH", key, value)
 end
-if left and firstTill * 1000 <= now then call("LPOP", key) end
-expire(key, expiresAt * 1000, till * 1000)
-reply[#reply + 1] = total
-reply[#reply + 1] = terms.window
-end
-return true
+if drops then call("LPOP", key) end
+expire(key, expiresAt, before)
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
@@ -125,10 +124,14 @@ if not values[i] then absent[#absent + 1] = KEYS[i] end
 end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
+local function takeBackReply()
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
 local function spendPlain()
 if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms
+local plan, parts, count, first, terms, writeFirst
+local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
@@ -137,20 +140,25 @@ for part = 3, #own, 2 do
 if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
-first, terms = plain[own[3]], own[4]
+first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
 end
 told = #reply
-if parts > 1 then
+if parts == 1 then
+local key = KEYS[used + 1]
+local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+if not a then return end
+writeFirst(key, a, b, c, d, e)
+else
 for part = 1, parts do
-local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
+local i, n = used + part, part * 5
+local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+if not a then return takeBackReply() end
+looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local n = part * 5
+writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
-return
 end
 asks, used = asks + 1, used + parts
 end
@@ -158,7 +166,7 @@ end
 if keysDiffer and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
+if not done then takeBackReply() end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -965,7 +973,7 @@ while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+takeBackReply()
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -974,7 +982,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "bacb7d2334dc68527eaf9cff597518613e2a753c",
+    sha: "df121522ae5b79ffa94e3136b4a7b86127903cc0",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -997,24 +1005,22 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
-local plain = {}
+local plain, writers = {}, {}
 local fresh = false
-function plain.bucket(terms, key, value, count, reply)
+function plain.bucket(terms, _, value, count, reply)
 local full, before = now, 0
 if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 elseif value or not fresh then
-return false
+return nil
 end
 local ahead = max(full - now, 0) + count * terms.cost
-if ahead > terms.span or terms.parts or terms.step then return false end
-if reply then
-write(key, pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before)
+if ahead > terms.span or terms.parts or terms.step then return nil end
 reply[#reply + 1] = ahead
+return pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before
 end
-return true
-end
+writers.bucket = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
 local keysDiffer = not ARGV[4]
@@ -1035,10 +1041,14 @@ if not values[i] then absent[#absent + 1] = KEYS[i] end
 end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
+local function takeBackReply()
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
 local function spendPlain()
 if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms
+local plan, parts, count, first, terms, writeFirst
+local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
@@ -1047,20 +1057,25 @@ for part = 3, #own, 2 do
 if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
-first, terms = plain[own[3]], own[4]
+first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
 end
 told = #reply
-if parts > 1 then
+if parts == 1 then
+local key = KEYS[used + 1]
+local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+if not a then return end
+writeFirst(key, a, b, c, d, e)
+else
 for part = 1, parts do
-local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
+local i, n = used + part, part * 5
+local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+if not a then return takeBackReply() end
+looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local n = part * 5
+writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
-return
 end
 asks, used = asks + 1, used + parts
 end
@@ -1068,7 +1083,7 @@ end
 if keysDiffer and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
+if not done then takeBackReply() end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1295,7 +1310,7 @@ while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+takeBackReply()
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -1304,7 +1319,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "f3528de071042a3db433f26322207212bd2371b6",
+    sha: "8aa1403cad90077278b985d087db6b9ef8dfca96",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1327,9 +1342,9 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
-local plain = {}
+local plain, writers = {}, {}
 local fresh = false
-function plain.fixedWindow(terms, key, value, count, reply)
+function plain.fixedWindow(terms, _, value, count, reply)
 local window = terms.window
 local start, stop, used, reach, before = now, now, 0, 0, 0
 if value and #value == 25 then
@@ -1337,19 +1352,18 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 elseif value or not fresh then
-return false
+return nil
 end
 local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
 if stop == now then stop = ends end
-if start > now or stop ~= ends or used + count * terms.cost > terms.limit then return false end
-if reply then
 used = used + count * terms.cost
-write(key, pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before)
-reply[#reply + 1] = used
-reply[#reply + 1] = stop - now
+if start > now or stop ~= ends or used > terms.limit then return nil end
+local last = #reply
+reply[last + 1] = used
+reply[last + 2] = stop - now
+return pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before
 end
-return true
-end
+writers.fixedWindow = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
 local keysDiffer = not ARGV[4]
@@ -1370,10 +1384,14 @@ if not values[i] then absent[#absent + 1] = KEYS[i] end
 end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
+local function takeBackReply()
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
 local function spendPlain()
 if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms
+local plan, parts, count, first, terms, writeFirst
+local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
@@ -1382,20 +1400,25 @@ for part = 3, #own, 2 do
 if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
-first, terms = plain[own[3]], own[4]
+first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
 end
 told = #reply
-if parts > 1 then
+if parts == 1 then
+local key = KEYS[used + 1]
+local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+if not a then return end
+writeFirst(key, a, b, c, d, e)
+else
 for part = 1, parts do
-local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
+local i, n = used + part, part * 5
+local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+if not a then return takeBackReply() end
+looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local n = part * 5
+writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
-return
 end
 asks, used = asks + 1, used + parts
 end
@@ -1403,7 +1426,7 @@ end
 if keysDiffer and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
+if not done then takeBackReply() end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1547,7 +1570,7 @@ while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+takeBackReply()
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -1556,7 +1579,7 @@ end
 return reply`,
   },
   log: {
-    sha: "a2800541dab96c6c0f6173891ee6364e39eae0e0",
+    sha: "742a95d6994e1379838c0887b7253dbc9b4c87c1",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1579,7 +1602,7 @@ else
 call("SET", key, value, "PXAT", format("%d", stretch * 900))
 end
 end
-local plain = {}
+local plain, writers = {}, {}
 local fresh = false
 local WRAP = 281474976710656
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
@@ -1595,33 +1618,35 @@ function plain.log(terms, key, _, count, reply)
 local cost = count * terms.cost
 local head = call("LRANGE", key, "0", "2")
 local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return false end
+if not newest or #newest > 19 then return nil end
 local from = now - terms.window + 1
 local _, base = unpack(">I7I6", head[1])
 local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
 local left = firstAt < from
 if left then
-if not head[3] or unpack(">I7", head[3]) < from then return false end
+if not head[3] or unpack(">I7", head[3]) < from then return nil end
 base = firstSum
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = units(sum, base) + cost
-if last > now or total > terms.limit then return false end
-if reply then
+if last > now or total > terms.limit then return nil end
 local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
 local ownWindow = till >= ceil((last + terms.window) / 1000)
-if ownWindow and floor(last / terms.merge) == floor(now / terms.merge) then
+local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merge)
+local at = #reply
+reply[at + 1] = total
+reply[at + 2] = terms.window
+local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+end
+function writers.log(key, value, expiresAt, before, merges, drops)
+if merges then
 call("LSET", key, "-1", value)
 else
 call("RPUSH", key, value)
 end
-if left and firstTill * 1000 <= now then call("LPOP", key) end
-expire(key, expiresAt * 1000, till * 1000)
-reply[#reply + 1] = total
-reply[#reply + 1] = terms.window
-end
-return true
+if drops then call("LPOP", key) end
+expire(key, expiresAt, before)
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
@@ -1643,10 +1668,14 @@ if not values[i] then absent[#absent + 1] = KEYS[i] end
 end
 fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
+local function takeBackReply()
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
 local function spendPlain()
 if not values and plans[1][3] ~= "log" then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms
+local plan, parts, count, first, terms, writeFirst
+local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
 if own ~= plan then
@@ -1655,20 +1684,25 @@ for part = 3, #own, 2 do
 if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
-first, terms = plain[own[3]], own[4]
+first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
 end
 told = #reply
-if parts > 1 then
+if parts == 1 then
+local key = KEYS[used + 1]
+local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+if not a then return end
+writeFirst(key, a, b, c, d, e)
+else
 for part = 1, parts do
-local i = used + part
-if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
+local i, n = used + part, part * 5
+local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+if not a then return takeBackReply() end
+looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local i = used + part
-plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local n = part * 5
+writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
 end
-elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
-return
 end
 asks, used = asks + 1, used + parts
 end
@@ -1676,7 +1710,7 @@ end
 if keysDiffer and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
-for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
+if not done then takeBackReply() end
 end
 local min, huge, sub = math.min, math.huge, string.sub
 local GRACE = 1000000
@@ -1941,7 +1975,7 @@ while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
+takeBackReply()
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])

@@ -69,7 +69,7 @@ while used < keys do
   local done, wrong = pcall(answerTheRest)
   if not done then
     now, lead = reply[1], 0
-    for extra = #reply, told + 1, -1 do reply[extra] = nil end
+    takeBackReply()
     reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
     asks = asks + 1
     used = used + keysOf(plans[numbers and numbers[asks] or 1])

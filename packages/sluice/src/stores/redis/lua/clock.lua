@@ -29,7 +29,7 @@ local function write(key, value, expiresAt, before)
   end
 end
 
--- What answers plain asks, by algorithm; see plain.lua.
-local plain = {}
+-- What looks at plain asks, and what writes them down, by algorithm; see plain.lua.
+local plain, writers = {}, {}
 -- Whether keys that no string was found under are certain to hold nothing else.
 local fresh = false

@@ -1,6 +1,7 @@
 -- Answers plain asks, which nearly all are, before anything else is as much as defined: spends under policies that have
 -- room and nothing unusual about them, of keys that differ. In plain is, by algorithm, a function of the terms, the key,
--- its value and the count that says whether that is so, and spends if it is given a reply.
+-- its value and the count. If that is so, it tells the level to the reply and returns what its writer is to be given
+-- behind the key, at most five values; else nothing. Nothing is written before all parts of an ask have been looked at.
 -- KEYS     for each ask, one key per part of its plan, in order, and one more for some modes
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
@@ -36,10 +37,16 @@ local function readValues()
   fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
 end
 
+-- Drops what was told of the ask at hand.
+local function takeBackReply()
+  for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+
 local function spendPlain()
   if not values and plans[1][3] ~= "log" then readValues() end
   local known = values or {}
-  local plan, parts, count, first, terms
+  local plan, parts, count, first, terms, writeFirst
+  local looked = {}
   while used < keys do
     local own = plans[numbers and numbers[asks + 1] or 1]
     if own ~= plan then
@@ -48,20 +55,25 @@ local function spendPlain()
         if not plain[own[part]] then return end
       end
       plan, parts, count = own, #own / 2 - 1, own[2]
-      first, terms = plain[own[3]], own[4]
+      first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
     end
     told = #reply
-    if parts > 1 then
+    if parts == 1 then
+      local key = KEYS[used + 1]
+      local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+      if not a then return end
+      writeFirst(key, a, b, c, d, e)
+    else
       for part = 1, parts do
-        local i = used + part
-        if not plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count) then return end
+        local i, n = used + part, part * 5
+        local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+        if not a then return takeBackReply() end
+        looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
       end
       for part = 1, parts do
-        local i = used + part
-        plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+        local n = part * 5
+        writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
       end
-    elseif not first(terms, KEYS[used + 1], known[used + 1], count, reply) then
-      return
     end
     asks, used = asks + 1, used + parts
   end
@@ -71,5 +83,5 @@ if keysDiffer and plans[1][1] == "spend" then
   local done = pcall(spendPlain)
   if used == keys then return reply end
   -- what went wrong here does so again below, where it is somebody's
-  for extra = #reply, done and #reply + 1 or told + 1, -1 do reply[extra] = nil end
+  if not done then takeBackReply() end
 end
