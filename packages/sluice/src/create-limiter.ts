@@ -100,9 +100,9 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       const charged = chargesOf(key, options)
       const answer = store.ask({ parts: charged, count: 1, mode })
       if (!isPromise(answer)) return Promise.resolve(decide(charged, answer))
-      return new Promise<Decision<NameOf<O>>>((resolve, reject) => {
-        tell(answer, new Deciding(charged, resolve, reject))
-      })
+      const deciding = new Deciding<NameOf<O>>(charged)
+      tell(answer, deciding)
+      return deciding.promise
     } catch (error) {
       return Promise.reject(error)
     }
@@ -219,20 +219,30 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   }
 }
 
+/** The ways to settle the promise that was made last. */
+const noted: { resolve(value: unknown): void; reject(error: unknown): void } = {
+  resolve() {},
+  reject() {},
+}
+
+function noteResolvers(resolve: (value: never) => void, reject: (error: unknown) => void): void {
+  noted.resolve = resolve as (value: unknown) => void
+  noted.reject = reject
+}
+
 /** Puts an answer into words for somebody who waits for a decision. */
 class Deciding<Name extends string> implements Waiter<Answer> {
+  declare readonly promise: Promise<Decision<Name>>
   declare private readonly charged: readonly Charge<Name>[]
   declare private readonly resolve: (decision: Decision<Name>) => void
   declare private readonly reject: (error: unknown) => void
 
-  constructor(
-    charged: readonly Charge<Name>[],
-    resolve: (decision: Decision<Name>) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(charged: readonly Charge<Name>[]) {
+    // by one function for all: one for each would hold on to this
+    this.promise = new Promise(noteResolvers)
     this.charged = charged
-    this.resolve = resolve
-    this.reject = reject
+    this.resolve = noted.resolve
+    this.reject = noted.reject
   }
 
   told(answer: Answer): void {

@@ -127,6 +127,8 @@ function partText({ policy, cost }: Part): string {
   return text
 }
 
+const none: number[] = []
+
 /** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
   const values = new Values(Array.isArray(reply) ? reply : [])
@@ -141,7 +143,8 @@ function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: num
     return { granted: values.integer(), levels: [], at }
   }
   const short = values.isNegative()
-  const levels: number[][] = new Array(parts.length)
+  // most often one, for which no list with gaps is made first
+  const levels: number[][] = parts.length === 1 ? [none] : new Array(parts.length)
   for (let i = 0; i < parts.length; i += 1) {
     const { policy, cost } = parts[i] as Part
     const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short || mode === "charge")

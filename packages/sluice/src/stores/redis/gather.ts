@@ -1,6 +1,6 @@
 import { SluiceError } from "../../errors.js"
 import { Later } from "../../later.js"
-import type { Answer } from "../../store.js"
+import type { Answer, Part } from "../../store.js"
 import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
@@ -10,8 +10,8 @@ export type Deliver = (batch: readonly Group[]) => Promise<void>
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
 const CALLS = 4
-/** How many asks are not spread over several calls: a call costs as much as three asks. */
-const FEW = 4
+/** How many asks are not spread over several calls: with a few under way, answers that overlap are worth more than a call. */
+const FEW = 2
 /** How many asks share a call at the most, so that none holds Redis for longer than about half a millisecond. */
 const MOST_ASKS = 64
 /** As how many an ask counts that looks further than this moment. */
@@ -105,11 +105,18 @@ export function gather(
     schedule()
     const { parts } = ask
     const last = lastWith(placeOf(ask).key)
-    const equal = last === undefined ? undefined : (queue[last - gone] as Group)
     // what came in between for one of the keys keeps its turn
-    if (equal?.takes(ask) && parts.every(({ key }) => lastWith(key) === last)) return equal.add()
-    const group = new Group(ask, last !== undefined || parts.some(({ key }) => lastWith(key) !== undefined))
-    for (const { key } of parts) lastOf.set(key, gone + queue.length)
+    let isLast = last !== undefined
+    let follows = isLast
+    for (let i = 1; i < parts.length; i += 1) {
+      const number = lastWith((parts[i] as Part).key)
+      isLast &&= number === last
+      follows ||= number !== undefined
+    }
+    const equal = isLast ? (queue[(last as number) - gone] as Group) : undefined
+    if (equal?.takes(ask)) return equal.add()
+    const group = new Group(ask, follows)
+    for (let i = 0; i < parts.length; i += 1) lastOf.set((parts[i] as Part).key, gone + queue.length)
     queue.push(group)
     return group
   }

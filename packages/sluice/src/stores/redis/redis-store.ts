@@ -7,7 +7,7 @@ import { leases } from "../../layers/lease.js"
 import { outage as answerInTime } from "../../layers/outage.js"
 import type { OutageTerms } from "../../layers/outage-terms.js"
 import type { Place } from "../../state-key.js"
-import type { Part, Store } from "../../store.js"
+import type { Ask, Part, Store } from "../../store.js"
 import { askAcrossSlots, sharesOf } from "./across-slots.js"
 import { digestOf, encodeAsks } from "./call.js"
 import type { RedisClient } from "./client.js"
@@ -91,7 +91,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (mode === "reserve" && note !== undefined) {
         return send({ parts, mode, count: note.lasts, note: noteOf(note.place, ":rs") })
       }
-      return send({ parts, count, mode })
+      // as it is, which spares another for every ask; only a reserve has a note
+      return send(ask as Ask & { readonly note?: never })
     },
     giveBack,
     async leave({ parts, at, marks }) {
