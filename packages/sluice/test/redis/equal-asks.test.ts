@@ -32,8 +32,8 @@ describe("asks of one key", () => {
     calls.length = 0
     const asks = [ask(), limiter.tryAcquire("other"), ask(), ask()]
     // with so many more the first four leave in the first call
-    for (let i = 0; i < 12; i += 1) asks.push(limiter.tryAcquire(`more-${i}`))
-    const decisions = await Promise.all(asks)
+    const more = Array.from({ length: 12 }, (_, i) => limiter.tryAcquire(`more-${i}`))
+    const decisions = await Promise.all([...asks, ...more])
     expect(calls).toEqual([4, 4, 4, 4])
     expect(decisions.slice(0, 4).map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 1],
