@@ -32,7 +32,7 @@ const results: Result[] = []
 let version = ""
 for (const [index, { id, title }] of chosen.entries()) {
   const worker = startWorker<CaseRequest, CaseReply>(title, "case-worker.ts")
-  const reply = await worker.ask({ id, pace, place: { number: index + 1, total: chosen.length, startedAt } })
+  const reply = await worker.ask({ id, pace, turn: { number: index + 1, total: chosen.length, startedAt } })
   worker.stop()
   version = reply.version
   results.push(...reply.results)

@@ -5,7 +5,7 @@ export interface Progress {
 }
 
 /** Where in a run a case stands. */
-export interface Place {
+export interface Turn {
   readonly number: number
   readonly total: number
   /** When the run was started, in milliseconds since the epoch. */
@@ -13,7 +13,7 @@ export interface Place {
 }
 
 export function progressOf(
-  { number, total, startedAt }: Place,
+  { number, total, startedAt }: Turn,
   title: string,
   { stderr } = process,
 ): Progress {

@@ -4,8 +4,8 @@ import type { Policy } from "./policy.js"
 export type Level = readonly number[]
 
 /**
- * Room for as many integers. It holds doubles from the start, which V8 would else have to make of small integers when
- * a larger one is put in, as often as one is.
+ * Room for as many integers. It holds doubles from the start, for 0.5 is no small integer: V8 would else have to make
+ * doubles of small integers when a larger one is put in, as often as one is.
  */
 export function integers(count: number): number[] {
   if (count === 1) return [0.5]

@@ -219,15 +219,15 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   }
 }
 
-/** The ways to settle the promise that was made last. */
-const noted: { resolve(value: unknown): void; reject(error: unknown): void } = {
+/** How the promise that was made last is settled. */
+const newest: { resolve(value: unknown): void; reject(error: unknown): void } = {
   resolve() {},
   reject() {},
 }
 
-function noteResolvers(resolve: (value: never) => void, reject: (error: unknown) => void): void {
-  noted.resolve = resolve as (value: unknown) => void
-  noted.reject = reject
+function keepResolvers(resolve: (value: never) => void, reject: (error: unknown) => void): void {
+  newest.resolve = resolve as (value: unknown) => void
+  newest.reject = reject
 }
 
 /** Puts an answer into words for somebody who waits for a decision. */
@@ -238,11 +238,11 @@ class Deciding<Name extends string> implements Waiter<Answer> {
   declare private readonly reject: (error: unknown) => void
 
   constructor(charged: readonly Charge<Name>[]) {
-    // by one function for all: one for each would hold on to this
-    this.promise = new Promise(noteResolvers)
+    // by one function for all promises: a function for each would be made for every ask
+    this.promise = new Promise(keepResolvers)
     this.charged = charged
-    this.resolve = noted.resolve
-    this.reject = noted.reject
+    this.resolve = newest.resolve
+    this.reject = newest.reject
   }
 
   told(answer: Answer): void {

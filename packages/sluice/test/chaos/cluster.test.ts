@@ -20,7 +20,8 @@ let calls: ScriptCalls
 const slots = new Map<string, number>()
 beforeEach(async () => {
   calls = new ScriptCalls()
-  proxies = await Promise.all(Array.from({ length: 6 }, () => startProxy(0, calls)))
+  // of three masters and their replicas
+  proxies = await Promise.all(Array.from({ length: 3 + 3 }, () => startProxy(0, calls)))
   cluster = await startCluster(3, {
     replicas: true,
     // each node says that it is where its proxy is, so whoever talks to it is heard
@@ -73,12 +74,7 @@ const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Pro
   },
   async glide() {
     const client = await GlideClusterClient.createClient({ addresses: addresses(), requestTimeout: 3_000 })
-    const close = () => {
-      client.close()
-      // once a master was lost it keeps its connections, and makes new ones, with this library or without
-      for (const proxy of proxies) void proxy.close()
-    }
-    return { client: glide(client), close }
+    return { client: glide(client), close: () => client.close() }
   },
 }
 
@@ -119,7 +115,15 @@ describe("a master of a Cluster that is killed", () => {
       let killedAt = 0
       let took = 0
       const { siege } = await endure({
-        open: () => open[client](),
+        open: async () => {
+          const connection = await open[client]()
+          const close = () => {
+            connection.close()
+            // once a master was lost glide keeps its connections, and makes new ones, with this library or without
+            if (client === "glide") for (const proxy of proxies) void proxy.close()
+          }
+          return { ...connection, close }
+        },
         calls,
         fault: `Cluster master, ${client}, ${JSON.stringify(then)}`,
         then,

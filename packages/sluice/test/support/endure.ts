@@ -33,8 +33,9 @@ export interface Trial extends RedisStoreOptions {
 
 /**
  * Has 200 callers live through a fault, and says what every fault has in common: each call is over within the deadline
- * and 50 ms (by how long this process itself was held up is reported beside it); none is sent again that may have run; no more is admitted than the policy does, and what the fault can lose; afterwards the limiter is
- * exact; nothing is left behind: no socket, no timer, not even one that holds nothing open, and no listener.
+ * and 50 ms (by how long this process itself was held up is reported beside it); none is sent again that may have run;
+ * no more is admitted than the policy does, and what the fault can lose; afterwards the limiter is exact; nothing is left
+ * behind: no socket, no timer, not even one that holds nothing open, and no listener.
  */
 export async function endure(trial: Trial) {
   const {

@@ -2,7 +2,10 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { RespPush, RespStream } from "./resp-stream.js"
 import { ScriptCalls } from "./script-calls.js"
 
-/** Stands between a client, or a replica, and a server, counts the script calls, and can lose, hold back or break off what is said. */
+/**
+ * Stands between a client, or a replica, and a server, counts the script calls, and can lose, hold back or break off what
+ * is said.
+ */
 export interface TcpProxy {
   readonly port: number
   /** What was sent through it. */

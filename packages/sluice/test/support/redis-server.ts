@@ -65,6 +65,8 @@ export async function startRedis(options: ServerOptions = {}): Promise<RedisServ
   const more = typeof args === "function" ? args : () => args
   return supervise({
     run: (port) => launch(port, [...common, ...more(port)], { at: socket, env: clockEnv(clockOff) }),
+    // what tells another time cleans up after itself only if it is asked to end
+    ending: clockOff === 0 ? "SIGKILL" : "SIGTERM",
     clean: async () => {
       if (options.dir === undefined) await rm(dir, { recursive: true, force: true })
     },
@@ -157,9 +159,11 @@ interface Recipe {
   run(port: number): Promise<ChildProcess>
   clean(): Promise<void>
   port?: number | undefined
+  /** How it is stopped. */
+  ending?: NodeJS.Signals
 }
 
-async function supervise({ run, clean, port: wanted }: Recipe): Promise<RedisServer> {
+async function supervise({ run, clean, port: wanted, ending = "SIGKILL" }: Recipe): Promise<RedisServer> {
   const started =
     wanted === undefined ? onFreePort(run) : run(wanted).then((child) => ({ port: wanted, child }))
   let { port, child } = await started.catch(async (error: unknown) => {
@@ -175,17 +179,17 @@ async function supervise({ run, clean, port: wanted }: Recipe): Promise<RedisSer
     },
     kill: (signal) => end(child, signal),
     async stop() {
-      await end(child)
+      await end(child, ending)
       await clean()
     },
     async restart() {
-      await end(child)
+      await end(child, ending)
       child = await run(port)
     },
   }
 }
 
-/** Makes a process see another time of day. */
+/** Makes a process see another time of day, by libfaketime, which is for Linux. */
 function clockEnv(off: number): NodeJS.ProcessEnv {
   if (off === 0) return {}
   // jemalloc asks for the time before the library that is to tell it has memory, so the C library's malloc comes first

@@ -17,8 +17,8 @@ export class RedisKeys {
   #scope: Scope | undefined
   #last: Affixes = { heads: [], tails: {} }
   /** The key that was named last, and what was made of it: the other policies of an ask have the same. */
-  #key = ""
-  #limiter = ""
+  #key: string | undefined
+  #limiter: string | undefined
   #escaped = ""
   #tag = 0
 
@@ -31,10 +31,10 @@ export class RedisKeys {
     const { heads, tails } = this.#affixesOf(scope)
     const { suffix } = countingOf(policy)
     if (key !== this.#key || scope.limiter !== this.#limiter) {
-      this.#key = key
-      this.#limiter = scope.limiter
       this.#escaped = escaped(key)
       this.#tag = tagNumberOf(scope, key)
+      this.#key = key
+      this.#limiter = scope.limiter
     }
     const head = heads[this.#tag] ?? this.#newHead(heads, this.#tag, scope)
     let tail = tails[suffix]

@@ -91,8 +91,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (mode === "reserve" && note !== undefined) {
         return send({ parts, mode, count: note.lasts, note: noteOf(note.place, ":rs") })
       }
-      // as it is, which spares another for every ask; only a reserve has a note
-      return send(ask as Ask & { readonly note?: never })
+      // most often as it is, which spares another for every ask
+      return send(isPlain(ask) ? ask : { parts, count, mode })
     },
     giveBack,
     async leave({ parts, at, marks }) {
@@ -111,6 +111,11 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (parts.length > 0) await send({ parts, count: 1, mode: "forget" })
     },
   }
+}
+
+/** Whether an ask has no note: those of a store and of a script differ. */
+function isPlain(ask: Ask): ask is Ask & { readonly note?: never } {
+  return ask.note === undefined
 }
 
 function costsOf(parts: readonly Part[]): number[] {

@@ -1,7 +1,8 @@
 -- Answers plain asks, which nearly all are, before anything else is as much as defined: spends under policies that have
 -- room and nothing unusual about them, of keys that differ. In plain is, by algorithm, a function of the terms, the key,
--- its value and the count. If that is so, it tells the level to the reply and returns what its writer is to be given
--- behind the key, at most five values; else nothing. Nothing is written before all parts of an ask have been looked at.
+-- its value, the count and the reply. It returns nil unless the ask is plain; else it appends the level to the reply and
+-- returns what its writer is to be given behind the key, at most five values. Nothing is written before all parts of an
+-- ask have been looked at.
 -- KEYS     for each ask, one key per part of its plan, in order, and one more for some modes
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
@@ -46,6 +47,7 @@ local function spendPlain()
   if not values and plans[1][3] ~= "log" then readValues() end
   local known = values or {}
   local plan, parts, count, first, terms, writeFirst
+  -- what the looks at the parts of an ask returned, side by side: a table for each would take longer than the looks
   local looked = {}
   while used < keys do
     local own = plans[numbers and numbers[asks + 1] or 1]
