@@ -1,6 +1,8 @@
--- A log in use, without a line, that has room and from which no more than one entry has left; `step` in log.lua is what it
--- is a short form of.
+-- A log in use, without a line, that has room and from which no more than a few entries have left, and not all; `step` in
+-- log.lua is what it is a short form of.
 local WRAP = 281474976710656
+-- The index up to which entries are looked at that may have left.
+local SOME = "32"
 
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 
@@ -21,11 +23,17 @@ function plain.log(terms, key, _, count, reply)
   if not newest or #newest > 19 then return nil end
   local from = now - terms.window + 1
   local _, base = unpack(">I7I6", head[1])
-  local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-  local left = firstAt < from
-  if left then
-    if not head[3] or unpack(">I7", head[3]) < from then return nil end
-    base = firstSum
+  -- how many entries have left, and how many of them matter to no other policy either
+  local left, gone = 0, 0
+  local value, rest = head[2], nil
+  while true do
+    local at, sumAt, tillAt = unpack(">I7I6I6", value)
+    if at >= from then break end
+    if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+    left, base = left + 1, sumAt
+    if left == 2 then rest = call("LRANGE", key, "3", SOME) end
+    value = left == 1 and head[3] or rest and rest[left - 1]
+    if not value then return nil end
   end
   local last, sum, till = unpack(">I7I6I6", newest)
   local total = units(sum, base) + cost
@@ -36,16 +44,16 @@ function plain.log(terms, key, _, count, reply)
   local at = #reply
   reply[at + 1] = total
   reply[at + 2] = terms.window
-  local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-  return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+  local text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+  return text, expiresAt * 1000, till * 1000, merges, gone
 end
 
-function writers.log(key, value, expiresAt, before, merges, drops)
+function writers.log(key, value, expiresAt, before, merges, gone)
   if merges then
     call("LSET", key, "-1", value)
   else
     call("RPUSH", key, value)
   end
-  if drops then call("LPOP", key) end
+  if gone > 0 then call("LPOP", key, format("%d", gone)) end
   expire(key, expiresAt, before)
 end

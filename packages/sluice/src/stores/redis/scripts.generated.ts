@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "b0640cbbc060b69dc0f19c563488286bbe9e3777",
+    sha: "7d5802b3e6f37ad9c2c639eb4e788531b30131b3",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -61,6 +61,7 @@ return pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), st
 end
 writers.fixedWindow = write
 local WRAP = 281474976710656
+local SOME = "32"
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -77,11 +78,16 @@ local newest = head[3] and call("LINDEX", key, "-1") or head[2]
 if not newest or #newest > 19 then return nil end
 local from = now - terms.window + 1
 local _, base = unpack(">I7I6", head[1])
-local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-local left = firstAt < from
-if left then
-if not head[3] or unpack(">I7", head[3]) < from then return nil end
-base = firstSum
+local left, gone = 0, 0
+local value, rest = head[2], nil
+while true do
+local at, sumAt, tillAt = unpack(">I7I6I6", value)
+if at >= from then break end
+if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sumAt
+if left == 2 then rest = call("LRANGE", key, "3", SOME) end
+value = left == 1 and head[3] or rest and rest[left - 1]
+if not value then return nil end
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = units(sum, base) + cost
@@ -92,16 +98,16 @@ local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merg
 local at = #reply
 reply[at + 1] = total
 reply[at + 2] = terms.window
-local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+local text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+return text, expiresAt * 1000, till * 1000, merges, gone
 end
-function writers.log(key, value, expiresAt, before, merges, drops)
+function writers.log(key, value, expiresAt, before, merges, gone)
 if merges then
 call("LSET", key, "-1", value)
 else
 call("RPUSH", key, value)
 end
-if drops then call("LPOP", key) end
+if gone > 0 then call("LPOP", key, format("%d", gone)) end
 expire(key, expiresAt, before)
 end
 local plans = cjson.decode(ARGV[2])
@@ -1579,7 +1585,7 @@ end
 return reply`,
   },
   log: {
-    sha: "742a95d6994e1379838c0887b7253dbc9b4c87c1",
+    sha: "c74501811c87aa29cb23d69d719f26e05600a950",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1605,6 +1611,7 @@ end
 local plain, writers = {}, {}
 local fresh = false
 local WRAP = 281474976710656
+local SOME = "32"
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
 local stretch = ceil(expiresAt / STRETCH)
@@ -1621,11 +1628,16 @@ local newest = head[3] and call("LINDEX", key, "-1") or head[2]
 if not newest or #newest > 19 then return nil end
 local from = now - terms.window + 1
 local _, base = unpack(">I7I6", head[1])
-local firstAt, firstSum, firstTill = unpack(">I7I6I6", head[2])
-local left = firstAt < from
-if left then
-if not head[3] or unpack(">I7", head[3]) < from then return nil end
-base = firstSum
+local left, gone = 0, 0
+local value, rest = head[2], nil
+while true do
+local at, sumAt, tillAt = unpack(">I7I6I6", value)
+if at >= from then break end
+if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sumAt
+if left == 2 then rest = call("LRANGE", key, "3", SOME) end
+value = left == 1 and head[3] or rest and rest[left - 1]
+if not value then return nil end
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = units(sum, base) + cost
@@ -1636,16 +1648,16 @@ local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merg
 local at = #reply
 reply[at + 1] = total
 reply[at + 2] = terms.window
-local value = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-return value, expiresAt * 1000, till * 1000, merges, left and firstTill * 1000 <= now
+local text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
+return text, expiresAt * 1000, till * 1000, merges, gone
 end
-function writers.log(key, value, expiresAt, before, merges, drops)
+function writers.log(key, value, expiresAt, before, merges, gone)
 if merges then
 call("LSET", key, "-1", value)
 else
 call("RPUSH", key, value)
 end
-if drops then call("LPOP", key) end
+if gone > 0 then call("LPOP", key, format("%d", gone)) end
 expire(key, expiresAt, before)
 end
 local plans = cjson.decode(ARGV[2])
