@@ -23,14 +23,10 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       project("unit", ["src", "test/unit", "test/properties"], { testTimeout: 30_000 }),
-      project(
-        "redis",
-        ["test/redis", "test/conformance", "test/parity", "test/seeds", "test/redisson"],
-        {
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      ),
+      project("redis", ["test/redis", "test/conformance", "test/parity", "test/seeds", "test/redisson"], {
+        testTimeout: 60_000,
+        hookTimeout: 60_000,
+      }),
       // after everything else and one file at a time: what is held to milliseconds there must not wait for a core
       project("chaos", ["test/chaos"], {
         testTimeout: 60_000,

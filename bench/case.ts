@@ -24,7 +24,7 @@ export type Candidates = readonly Promise<Subject | undefined>[]
 
 /** The subjects that have run in this process, and how long one that has not is warmed up. */
 const compiled = new Set<string>()
-const firstMs = 800
+const firstMs = 600
 
 /** Puts all candidates under the same closed loop. */
 export async function compare(
