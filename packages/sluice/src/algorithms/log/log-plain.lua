@@ -23,13 +23,13 @@ function plain.log(terms, key, _, count, reply)
   if not newest or #newest > 19 then return nil end
   local from = now - terms.window + 1
   local _, base = unpack(">I7I6", head[1])
-  -- how many entries have left, and how many of them matter to no other policy either
+  -- how many entries have left, and how many of them matter to no other policy either: none does for longer than the next
   local left, gone = 0, 0
   local value, rest = head[2], nil
   while true do
     local at, sumAt, tillAt = unpack(">I7I6I6", value)
     if at >= from then break end
-    if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+    if tillAt * 1000 <= now then gone = gone + 1 end
     left, base = left + 1, sumAt
     if left == 2 then rest = call("LRANGE", key, "3", SOME) end
     value = left == 1 and head[3] or rest and rest[left - 1]

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "7d5802b3e6f37ad9c2c639eb4e788531b30131b3",
+    sha: "b43da5679eaa7df9ebd445df5465152b290bf6e7",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -83,7 +83,7 @@ local value, rest = head[2], nil
 while true do
 local at, sumAt, tillAt = unpack(">I7I6I6", value)
 if at >= from then break end
-if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+if tillAt * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sumAt
 if left == 2 then rest = call("LRANGE", key, "3", SOME) end
 value = left == 1 and head[3] or rest and rest[left - 1]
@@ -1585,7 +1585,7 @@ end
 return reply`,
   },
   log: {
-    sha: "c74501811c87aa29cb23d69d719f26e05600a950",
+    sha: "af0d886f09b948e5cce8e7b16efa3155c45ba5e2",
     source: `local call = redis.call
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1633,7 +1633,7 @@ local value, rest = head[2], nil
 while true do
 local at, sumAt, tillAt = unpack(">I7I6I6", value)
 if at >= from then break end
-if gone == left and tillAt * 1000 <= now then gone = gone + 1 end
+if tillAt * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sumAt
 if left == 2 then rest = call("LRANGE", key, "3", SOME) end
 value = left == 1 and head[3] or rest and rest[left - 1]
