@@ -47,7 +47,7 @@ local function spendPlain()
   if not values and plans[1][3] ~= "log" then readValues() end
   local known = values or {}
   local plan, parts, count, first, terms, writeFirst
-  -- what the looks at the parts of an ask returned, side by side: a table for each would take longer than the looks
+  -- what the looks at the parts of an ask returned, side by side, five to a part: a table for each would be made anew
   local looked = {}
   while used < keys do
     local own = plans[numbers and numbers[asks + 1] or 1]
