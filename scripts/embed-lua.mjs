@@ -1,73 +1,126 @@
 // Embeds the Lua scripts in TypeScript modules, so that the package reads no file at run time.
 // `--check` writes nothing and fails when a module on disk is not what the Lua files make.
+//
+// A line `--@ path` stands for what is in another file, a line `--@ name` for something that depends on the algorithm.
+// Either is put there as it is, in a block of its own: a function would cost every call.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
-const algorithms = {
-  bucket: "algorithms/bucket/bucket",
-  fixedWindow: "algorithms/fixed-window/fixed-window",
-  log: "algorithms/log/log",
-}
-
+const folder = new URL("../packages/sluice/src/", import.meta.url)
 const lua = (name) => `stores/redis/lua/${name}.lua`
 
+/**
+ * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` in its
+ * TypeScript), those that no plain ask has, and how its state is read, if all at once, and written.
+ */
+const algorithms = {
+  bucket: {
+    path: "algorithms/bucket/bucket",
+    terms: ["cost", "span", "reach"],
+    never: ["parts", "step"],
+    read: lua("read"),
+    write: lua("write"),
+  },
+  fixedWindow: {
+    path: "algorithms/fixed-window/fixed-window",
+    terms: ["cost", "limit", "window", "aligned"],
+    never: [],
+    read: lua("read"),
+    write: lua("write"),
+  },
+  log: {
+    path: "algorithms/log/log",
+    terms: ["cost", "limit", "window", "merge"],
+    never: [],
+    read: undefined,
+    write: "algorithms/log/log-write.lua",
+  },
+}
+
+/** What a file says of one algorithm. */
+function of(name, file) {
+  const { path, terms, never, read, write } = algorithms[name]
+  const bound = (valueOf) => `local ${terms.join(", ")} = ${terms.map(valueOf).join(", ")}`
+  return load(file, {
+    "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),
+    "terms of a plan": [
+      ...never.map((term) => `if terms.${term} then return nil end`),
+      bound((term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
+    ].join("\n"),
+    read: read === undefined ? "" : inBlock(load(read)),
+    plain: inBlock(load(`${path}-plain.lua`)),
+    write: inBlock(load(write)),
+  }).replaceAll("NAME", name)
+}
+
+/** What writes down what is plain. */
+function writer(name) {
+  const { path, write } = algorithms[name]
+  return write === lua("write") ? `writers.${name} = write` : load(`${path}-writer.lua`)
+}
+
 /** Answers asks under these algorithms. What is plain comes first and may return: what is not needed is not even defined. */
-const ask = (names, { further = false } = {}) => [
-  lua("clock"),
-  ...names.map((name) => `${algorithms[name]}-plain.lua`),
-  lua("plain"),
-  lua("state"),
-  ...names.map((name) => [`${algorithms[name]}.lua`, ...(further ? [`${algorithms[name]}-turns.lua`] : [])]),
-  ...(further ? [lua("modes")] : []),
-  lua("ask"),
-]
-
-/** One script for asks of any kind, and a shorter one for what most asks need of each algorithm. */
-const scripts = {
-  ask: ask(Object.keys(algorithms), { further: true }),
-  ...Object.fromEntries(Object.keys(algorithms).map((name) => [name, ask([name])])),
+function ask(names, { further = false } = {}) {
+  return [
+    load(lua("clock")),
+    ...(names.length === 1 ? [of(names[0], lua("lane"))] : []),
+    load(lua("strings")),
+    ...names.map((name) => of(name, lua("look"))),
+    ...names.map((name) => writer(name)),
+    load(lua("plain")),
+    load(lua("state")),
+    ...names.map((name) => {
+      const { path } = algorithms[name]
+      const turns = further ? [load(`${path}-turns.lua`)] : []
+      return inBlock([load(`${path}.lua`), ...turns].join("\n"))
+    }),
+    ...(further ? [load(lua("modes"))] : []),
+    load(lua("ask")),
+  ].join("\n")
 }
 
-const onRedisson = (name) => ["redisson/lua/state.lua", `redisson/lua/${name}.lua`]
-
-const redissonScripts = {
-  acquire: onRedisson("acquire"),
-  availablePermits: onRedisson("available-permits"),
-  setRate: onRedisson("set-rate"),
-  getConfig: onRedisson("get-config"),
-  giveBack: onRedisson("give-back"),
-  delete: ["redisson/lua/delete.lua"],
-}
+const onRedisson = (name) => `${load("redisson/lua/state.lua")}\n${load(`redisson/lua/${name}.lua`)}`
 
 const modules = {
-  "stores/redis/scripts.generated.ts": scripts,
-  "redisson/scripts.generated.ts": redissonScripts,
+  // one script for asks of any kind, and a shorter one for what most asks need of each algorithm
+  "stores/redis/scripts.generated.ts": {
+    ask: ask(Object.keys(algorithms), { further: true }),
+    ...Object.fromEntries(Object.keys(algorithms).map((name) => [name, ask([name])])),
+  },
+  "redisson/scripts.generated.ts": {
+    acquire: onRedisson("acquire"),
+    availablePermits: onRedisson("available-permits"),
+    setRate: onRedisson("set-rate"),
+    getConfig: onRedisson("get-config"),
+    giveBack: onRedisson("give-back"),
+    delete: load("redisson/lua/delete.lua"),
+  },
 }
 
-const folder = new URL("../packages/sluice/src/", import.meta.url)
-
-function strip(lua) {
-  return lua
-    .split("\n")
-    .map((line) => line.trim())
+/** What is in a file, without comments, and with what its marks stand for. */
+function load(path, marks = {}) {
+  const text = readFileSync(new URL(path, folder), "utf8")
+  if (/--\[=*\[/.test(text)) throw new Error(`${path}: block comments are not stripped, use -- on every line`)
+  const lines = text.split("\n").map((line) => line.trim())
+  return lines
+    .map((line) => (line.startsWith("--@ ") ? meant(line.slice(4), path, marks) : line))
     .filter((line) => line !== "" && !line.startsWith("--"))
     .join("\n")
 }
 
-function read(path) {
-  const lua = readFileSync(new URL(path, folder), "utf8")
-  if (/--\[=*\[/.test(lua)) throw new Error(`${path}: block comments are not stripped, use -- on every line`)
-  return strip(lua)
+function meant(mark, path, marks) {
+  if (mark.endsWith(".lua")) return inBlock(load(mark))
+  if (marks[mark] === undefined) throw new Error(`${path}: nothing is known as "${mark}"`)
+  return marks[mark]
 }
 
-/** A file, or several that share locals which nobody else sees. */
-function fragment(paths) {
-  return Array.isArray(paths) ? `do\n${paths.map(read).join("\n")}\nend` : read(paths)
+/** Lines whose locals nobody else sees. */
+function inBlock(lines) {
+  return `do\n${lines}\nend`
 }
 
-function embed([name, paths]) {
-  const source = paths.map(fragment).join("\n")
+function embed([name, source]) {
   const sha = createHash("sha1").update(source).digest("hex")
   const literal = source.replace(/[\\`]|\$\{/g, "\\$&")
   return `  ${name}: {\n    sha: "${sha}",\n    source: \`${literal}\`,\n  },\n`

@@ -60,6 +60,11 @@ export interface Algorithm<Terms, C extends Cells, View> {
   terms(policy: Policy, cost: number): Terms
   /** The terms its twin reads. */
   sent(terms: Terms): Readonly<Record<string, number>>
+  /**
+   * The terms of a spend of `count` times the cost that its twin may look at first, one by one: see `lane.lua`. None if
+   * there is more to look at.
+   */
+  plain(terms: Terms, count: number): readonly number[] | undefined
   /** The state as it stands at `now`; no cells if there is none. A view holds until the algorithm reads again. */
   read(terms: Terms, cells: C | undefined, cell: number, now: number): View
   /** How many of `count` asks of this cost fit. */

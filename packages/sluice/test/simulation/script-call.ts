@@ -92,7 +92,7 @@ export function scriptCalls(policies: readonly Policy[]) {
     const [now, plansText, numbersText] = args as [string, string, string]
     const plans = plansByText.get(plansText) ?? (JSON.parse(plansText) as Plan[])
     plansByText.set(plansText, plans)
-    const numbers = numbersText === "" ? undefined : (JSON.parse(numbersText) as number[])
+    const numbers = numbersText.startsWith("[") ? (JSON.parse(numbersText) as number[]) : undefined
     const asks: WireAsk[] = []
     for (let used = 0; used < keys.length; ) {
       const [mode, count, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan

@@ -17,8 +17,8 @@ export function rightsFor(scripts: Record<string, { readonly source: string }>):
 /** The commands that a script calls, each by its name in quotes: one that is found otherwise could not be read here. */
 export function commandsIn(lua: string): string[] {
   const calls = lua
-    .replaceAll("local call = redis.call", "")
-    .matchAll(/\bcall\b(?:\("([A-Z]+)")?|\bredis\.pcall\b/g)
+    .replaceAll(/local call(, try)? = redis\.call(, redis\.pcall)?/g, "")
+    .matchAll(/(?<!")\b(?:call|try)\b(?:\("([A-Z]+)")?|\bredis\.pcall\b/g)
   return Array.from(calls, ({ 0: text, 1: command, index }) => {
     if (command === undefined)
       throw new Error(`not a call of a command by its name: ${lua.slice(index, index + 40)} (${text})`)

@@ -67,7 +67,8 @@ function spendsOf(command: RespValue): string[] | undefined {
   // a script that is no ask
   if (plansText?.startsWith('[["') !== true) return undefined
   const plans = JSON.parse(plansText) as unknown[][]
-  const numbers = numbersText ? (JSON.parse(numbersText) as number[]) : undefined
+  // asks that are alike have their terms in that place, or nothing
+  const numbers = numbersText?.startsWith("[") ? (JSON.parse(numbersText) as number[]) : undefined
   const spends: string[] = []
   for (let used = 0, ask = 0; used < keys.length; ask += 1) {
     const plan = plans[(numbers?.[ask] ?? 1) - 1] as unknown[]

@@ -58,6 +58,10 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     }
   },
 
+  plain({ parts, step, cost, span, reach }, count) {
+    return parts > 1 || step > 0 ? undefined : [count * cost, span, reach]
+  },
+
   read(terms, cells, cell, now) {
     const { step } = terms
     let full = now

@@ -69,6 +69,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
 
   sent: ({ limit, window, aligned, cost }) => ({ limit, window, aligned, cost }),
 
+  plain: ({ cost, limit, window, aligned }, count) => [count * cost, limit, window, aligned],
+
   read(terms, cells, cell, now) {
     seen.now = now
     seen.booked = 0

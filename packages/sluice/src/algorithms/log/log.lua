@@ -3,7 +3,15 @@
 local log = {}
 algorithms.log = log
 
+local WRAP = 281474976710656
 local PRUNE = 32
+
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+
+local function expire(key, expiresAt, before)
+  --@ algorithms/log/log-expire.lua
+end
+
 local function packed(at, sum, till, leads)
   local value = pack(">I7I6I6", at, sum, till)
   return leads and leads > 0 and value .. pack(">I5", leads) or value

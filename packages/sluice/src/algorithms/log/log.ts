@@ -65,6 +65,8 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
 
   sent: ({ limit, window, merge, cost }) => ({ limit, window, merge, cost }),
 
+  plain: ({ cost, limit, window, merge }, count) => [count * cost, limit, window, merge],
+
   read(terms, cells, cell, now) {
     const state = cells?.[cell] ?? empty()
     const newest = state.at.length - 1

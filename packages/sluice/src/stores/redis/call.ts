@@ -56,10 +56,11 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
     alike &&= samePlan(ask, first)
     follows ||= ask.follows
   }
-  const keysComeTwice = follows ? ["1"] : []
   // asks that come together are most often alike
-  if (alike)
-    return { script: scriptFor([first]), keys, args: [now, `[${planText(first)}]`, "", ...keysComeTwice] }
+  if (alike) {
+    const { script, args } = callOf(first, follows)
+    return { script, keys, args: now === "" ? args : [now, ...args.slice(1)] }
+  }
   const plans = new Map<string, { readonly number: number; readonly ask: SentAsk }>()
   let last = first
   let plan: { readonly number: number; readonly ask: SentAsk } | undefined
@@ -72,8 +73,34 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
     return plan.number
   })
   const script = scriptFor([...plans.values()].map(({ ask }) => ask))
-  const args = [now, `[${[...plans.keys()].join()}]`, `[${numbers.join()}]`, ...keysComeTwice]
+  const args = [now, `[${[...plans.keys()].join()}]`, `[${numbers.join()}]`, ...(follows ? ["1"] : [])]
   return { script, keys, args }
+}
+
+/** What calls have besides their keys whose asks cost 1 under one policy, as most do. */
+const usualCalls = new WeakMap<Policy, Omit<Call, "keys">>()
+
+/** What a call has besides its keys, of asks alike in all else, by the server's clock. */
+function callOf(ask: ScriptAsk, follows: boolean): Omit<Call, "keys"> {
+  const { parts, mode, count } = ask
+  const only = parts.length === 1 && parts[0]?.cost === 1 ? parts[0].policy : undefined
+  const usual = count === 1 && mode === "spend" && !follows ? only : undefined
+  const known = usual && usualCalls.get(usual)
+  if (known !== undefined) return known
+  const plan = `[${planText(ask)}]`
+  const args = ["", plan, ...(follows ? ["", "1"] : (plainTerms(ask) ?? [""]))]
+  const call = { script: scriptFor([ask]), args }
+  if (usual !== undefined) usualCalls.set(usual, call)
+  return call
+}
+
+/** The terms of plain asks, one by one: see `lane.lua`. */
+function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
+  const [part] = parts
+  if (part === undefined || parts.length > 1 || mode !== "spend" || typeof count !== "number")
+    return undefined
+  const { algorithm } = countingOf(part.policy)
+  return algorithm.plain(termsOf(part.policy, part.cost), count)?.map(String)
 }
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */

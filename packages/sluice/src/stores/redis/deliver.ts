@@ -3,7 +3,7 @@ import { type Call, decodeAnswers, type SentAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
 import type { Group } from "./group.js"
 import { codeOf, outcomeOf } from "./outcome.js"
-import { errorOf, runScript, sleep, storeError } from "./run-script.js"
+import { errorOf, runText, sleep, storeError } from "./run-script.js"
 
 /** Where calls go, how they are written, and for how many milliseconds one that did not run is tried again. */
 export interface Route {
@@ -12,29 +12,61 @@ export interface Route {
   encode(asks: readonly SentAsk[]): Call
 }
 
-/** Answers groups with one call, and those that certainly did not run with another, while they have patience. */
-export async function deliver(route: Route, batch: readonly Group[]): Promise<void> {
-  let left = batch
-  for (let pause = 4; left.length > 0; pause *= 2) {
+/** Milliseconds until a call that did not run is tried again first; twice as long each time. */
+const FIRST_PAUSE = 4
+
+/**
+ * Answers groups with one call, and those that certainly did not run with another, while they have patience; then all is
+ * `over`. No async function: nearly every call has an answer at once and for good, and the promises of one would
+ * take longer than all else here.
+ */
+export function deliver(
+  route: Route,
+  batch: readonly Group[],
+  over: () => void,
+  pause: number = FIRST_PAUSE,
+): void {
+  const { client } = route
+  const answered = (answers: readonly (Answer | Error)[]) => {
+    const left = settle(route, batch, answers)
+    if (left.length === 0) over()
+    else tryAgain(route, left, answers.some(isOfManyKeys), pause).then(over, over)
+  }
+  // what ended the call is everybody's
+  const failed = (thrown: unknown) => answered(new Array(batch.length).fill(errorOf(thrown)))
+  const replied = (reply: unknown) => {
     let answers: readonly (Answer | Error)[]
     try {
-      answers = decodeAnswers(left, await runScript(route.client, route.encode(left)))
-    } catch (thrown) {
-      // what ended the call is everybody's
-      const error = errorOf(thrown)
-      answers = left.map(() => error)
-    }
-    left = settle(route, left, answers)
-    if (left.length > 1 && answers.some(isOfManyKeys)) {
-      // a slot that is moving answers calls of one key only
-      await Promise.all(left.map((group) => deliver(route, [group])))
+      answers = decodeAnswers(batch, reply)
+    } catch (error) {
+      failed(error)
       return
     }
-    if (left.length > 0) {
-      const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
-      await sleep(Math.min(pause, longest))
-    }
+    answered(answers)
   }
+  try {
+    const { script, keys, args } = route.encode(batch)
+    client.runByHash(script.sha, keys, args).then(replied, (thrown: unknown) => {
+      if (outcomeOf(thrown) === "unloaded") runText(client, { script, keys, args }).then(replied, failed)
+      else failed(thrown)
+    })
+  } catch (error) {
+    failed(error)
+  }
+}
+
+async function tryAgain(route: Route, left: readonly Group[], alone: boolean, pause: number): Promise<void> {
+  const calls = alone && left.length > 1 ? left.map((group) => [group]) : [left]
+  if (calls.length === 1) {
+    const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
+    await sleep(Math.min(pause, longest))
+  }
+  // a slot that is moving answers calls of one key only
+  await Promise.all(
+    calls.map(
+      (call) => new Promise<void>((over) => deliver(route, call, over, alone ? FIRST_PAUSE : pause * 2)),
+    ),
+  )
 }
 
 /** Hands answers and errors to those who wait for them; what is left to be tried again. */

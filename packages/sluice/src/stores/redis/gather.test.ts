@@ -16,13 +16,14 @@ test("who is refused at once and asks again is sent again, and joins none that h
   const sent: string[] = []
   let refuses = true
   const send = gather(
-    async (batch) => {
+    (batch, over) => {
       for (const group of batch) {
         sent.push(group.parts[0]?.key ?? "")
         if (refuses) group.fail(new SluiceError("STORE_REFUSED", "no"))
         else group.answer({ granted: 1, levels: [[0]], at: 0 })
       }
       refuses = false
+      over()
     },
     4,
     waiting,

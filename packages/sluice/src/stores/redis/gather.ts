@@ -5,8 +5,8 @@ import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
 
-/** Answers all that it is given with one call, and never rejects. */
-export type Deliver = (batch: readonly Group[]) => Promise<void>
+/** Answers all that it is given with one call, and says when that is over; it never throws. */
+export type Deliver = (batch: readonly Group[], over: () => void) => void
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
 const CALLS = 4
@@ -25,6 +25,13 @@ const MOST_REMEMBERED = 1_024
 /** Milliseconds after which a call without an answer no longer keeps others from leaving. */
 const OVERDUE = 1_000
 
+/** A call that has no answer yet, and when it left. */
+interface UnderWay {
+  readonly since: number
+}
+
+const now = Promise.resolve()
+
 /**
  * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
  * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
@@ -35,8 +42,8 @@ export function gather(
   calls = CALLS,
   waiting = { asks: 0 },
 ): (ask: ScriptAsk) => Later<Answer> {
-  const underWay = new Set<{ readonly since: number }>()
-  const queue: Group[] = []
+  const underWay: UnderWay[] = []
+  let queue: Group[] = []
   /** How many groups have left the queue, ever. */
   let gone = 0
   /**
@@ -49,34 +56,36 @@ export function gather(
   const schedule = () => {
     if (scheduled) return
     scheduled = true
-    // behind the callers that the last answers have woken and that ask again in this turn
-    queueMicrotask(send)
+    // behind the callers that the last answers have woken and that ask again in this turn; queueMicrotask takes longer
+    now.then(send)
   }
 
   const send = () => {
     scheduled = false
-    while (queue.length > 0 && (underWay.size < calls || dropOverdue(underWay))) {
-      const share = Math.max(Math.ceil(queue.length / (calls - underWay.size)), FEW)
-      // gone before it is delivered: whoever is told at once and asks again joins none that has left
-      const batch = queue.splice(0, endOfCall(queue, share))
-      gone += batch.length
+    while (queue.length > 0 && (underWay.length < calls || dropOverdue(underWay))) {
+      const share = Math.max(Math.ceil(queue.length / (calls - underWay.length)), FEW)
       const call = { since: performance.now() }
-      leave(batch, call.since)
-      const over = () => {
-        underWay.delete(call)
-        if (queue.length > 0) schedule()
-      }
-      underWay.add(call)
-      deliver(batch).then(over, over)
+      const batch = take(endOfCall(queue, share), call.since)
+      underWay.push(call)
+      deliver(batch, () => {
+        drop(underWay, call)
+        // they ask again a turn or two after they were told
+        if (queue.length > 0) now.then(schedule)
+      })
     }
     if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) forgetTheGone()
   }
 
-  const leave = (batch: readonly Group[], sentAt: number) => {
+  /** Takes groups out of the queue; before they are delivered, so that whoever is told at once and asks again joins none. */
+  const take = (count: number, sentAt: number): Group[] => {
+    const batch = count < queue.length ? queue.splice(0, count) : queue
+    if (batch === queue) queue = []
+    gone += batch.length
     for (const group of batch) {
       group.sentAt = sentAt
       waiting.asks -= group.size
     }
+    return batch
   }
 
   const forgetTheGone = () => {
@@ -138,11 +147,16 @@ function endOfCall(queue: readonly Group[], share: number): number {
   return end
 }
 
-function dropOverdue(underWay: Set<{ readonly since: number }>): boolean {
+function drop(underWay: UnderWay[], call: UnderWay): void {
+  const index = underWay.indexOf(call)
+  if (index >= 0) underWay.splice(index, 1)
+}
+
+function dropOverdue(underWay: UnderWay[]): boolean {
   const now = performance.now()
-  const before = underWay.size
-  for (const call of underWay) if (now - call.since > OVERDUE) underWay.delete(call)
-  return underWay.size < before
+  const overdue = underWay.filter(({ since }) => now - since > OVERDUE)
+  for (const call of overdue) drop(underWay, call)
+  return overdue.length > 0
 }
 
 /** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag, of which there are a few. */

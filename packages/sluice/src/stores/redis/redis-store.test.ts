@@ -1,7 +1,8 @@
 import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
-import { fixedWindow } from "../../policy.js"
+import { fixedWindow, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
+import type { Part } from "../../store.js"
 import { decodeAnswers, encodeAsks, type SentAsk } from "./call.js"
 import { ioredis } from "./clients/ioredis.js"
 import { outcomeOf } from "./outcome.js"
@@ -72,8 +73,18 @@ describe("a call", () => {
 
   test("says so when a key comes twice", () => {
     const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
-    expect(argsOf(ask("a"), ask("b"))).toEqual([""])
+    expect(argsOf(ask("a"), ask("b", 2))).toEqual(["[1,2]"])
     expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["", "1"])
+  })
+
+  test("sends the terms of plain asks that are alike one by one as well", () => {
+    const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
+    expect(argsOf(ask("a"), ask("b"))).toEqual(["1", "5", "1000", "0"])
+    expect(argsOf({ ...ask("a", 2), count: 3 })).toEqual(["6", "5", "1000", "0"])
+    expect(argsOf({ ...ask("a"), mode: "peek" })).toEqual([""])
+    const parted = { ...ask("a").parts[0], policy: tokenBucket({ capacity: 1, refill: 3, every: 1 }) } as Part
+    expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual([""])
+    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, ...ask("a").parts] })).toEqual([""])
   })
 
   test("understands integers in any dress and nothing else", () => {

@@ -61,7 +61,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     patience,
     encode: (asks) => encodeAsks(keyOf, now(), asks),
   }
-  const send = (client.clustered === true ? gatherByTag : gather)((batch) => deliver(route, batch))
+  const send = (client.clustered === true ? gatherByTag : gather)((batch, over) =>
+    deliver(route, batch, over),
+  )
 
   const giveBack = async (parts: readonly Part[], at = -1) => {
     const shares = client.clustered === true ? sharesOf(parts) : [{ parts }]

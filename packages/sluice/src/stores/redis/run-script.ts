@@ -3,12 +3,19 @@ import type { Call } from "./call.js"
 import type { RedisClient } from "./client.js"
 import { isOffline, outcomeOf } from "./outcome.js"
 
-/** Runs a script by its hash, or by its text on a server that does not know it; EVAL loads and runs at once. */
-export function runScript(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
-  return client.runByHash(script.sha, keys, args).catch((error: unknown) => {
+/** Runs a script by its hash, or by its text on a server that does not know it. */
+export async function runScript(client: RedisClient, call: Call): Promise<unknown> {
+  try {
+    return await client.runByHash(call.script.sha, call.keys, call.args)
+  } catch (error) {
     if (outcomeOf(error) !== "unloaded") throw error
-    return client.runByText(script.source, keys, args)
-  })
+    return runText(client, call)
+  }
+}
+
+/** Runs a script by its text: EVAL loads and runs at once. */
+export async function runText(client: RedisClient, { script, keys, args }: Call): Promise<unknown> {
+  return client.runByText(script.source, keys, args)
 }
 
 /** What a call ended with, as an error. */

@@ -1,8 +1,8 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "b43da5679eaa7df9ebd445df5465152b290bf6e7",
-    source: `local call = redis.call
+    sha: "9273d9312dc55e30ae3b9de4d002b31c89d98ee5",
+    source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
@@ -14,56 +14,126 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function write(key, value, expiresAt, before)
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
+local fresh = false
+local plain, writers = {}, {}
+local function write(key, text, expiresAt, before)
+local failed
+do
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch == ceil(before / STRETCH) then
-call("SET", key, value, "KEEPTTL")
+failed = try("SET", key, text, "KEEPTTL").err
 else
-call("SET", key, value, "PXAT", format("%d", stretch * 900))
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
 end
 end
-local plain, writers = {}, {}
-local fresh = false
-function plain.bucket(terms, _, value, count, reply)
-local full, before = now, 0
+if failed then error({ err = failed }) end
+end
+function plain.bucket(terms, key, value, count, reply)
+if terms.parts then return nil end
+if terms.step then return nil end
+local cost, span, reach = count * terms.cost, terms.span, terms.reach
+local text, expiresAt, before, merges, gone, first, second
+do
+local full = now
+before = 0
 if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
-elseif value or not fresh then
-return nil
 end
-local ahead = max(full - now, 0) + count * terms.cost
-if ahead > terms.span or terms.parts or terms.step then return nil end
-reply[#reply + 1] = ahead
-return pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before
+local ahead = max(full - now, 0) + cost
+if ahead <= span and (before > 0 or fresh and not value) then
+first = ahead
+expiresAt = now + ahead + 1
+text = pack(">i7I5", now + ahead, reach)
 end
-writers.bucket = write
-function plain.fixedWindow(terms, _, value, count, reply)
-local window = terms.window
-local start, stop, used, reach, before = now, now, 0, 0, 0
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+function plain.fixedWindow(terms, key, value, count, reply)
+local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
+local text, expiresAt, before, merges, gone, first, second
+do
+local start, stop, used, reach = now, now, 0, 0
+before = 0
 if value and #value == 25 then
 start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
-elseif value or not fresh then
-return nil
 end
-local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
 if stop == now then stop = ends end
-used = used + count * terms.cost
-if start > now or stop ~= ends or used > terms.limit then return nil end
-local last = #reply
-reply[last + 1] = used
-reply[last + 2] = stop - now
-return pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before
+used = used + cost
+if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
+first, second = used, stop - now
+expiresAt = stop
+text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
 end
-writers.fixedWindow = write
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+function plain.log(terms, key, value, count, reply)
+local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
+local text, expiresAt, before, merges, gone, first, second
+do
 local WRAP = 281474976710656
-local SOME = "32"
-local function units(sum, base) return (sum - base + WRAP) % WRAP end
-local function expire(key, expiresAt, before)
+local head = try("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if newest and #newest <= 19 then
+local from = now - window + 1
+local _, base = unpack(">I7I6", head[1])
+local left = 0
+local oldest, rest = head[2], nil
+gone = 0
+while oldest do
+local at, sum, till = unpack(">I7I6I6", oldest)
+if at >= from then break end
+if till * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sum
+if left == 2 then rest = call("LRANGE", key, "3", "32") end
+oldest = left == 1 and head[3] or rest and rest[left - 1]
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = (sum - base + WRAP) % WRAP + cost
+if oldest and last <= now and total <= limit then
+local expiry = max(ceil((now + window) / 1000), till)
+merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+first, second = total, window
+expiresAt, before = expiry * 1000, till * 1000
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+end
+end
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+writers.bucket = write
+writers.fixedWindow = write
+function writers.log(key, text, expiresAt, before, merges, gone)
+local failed
+do
+if merges then
+failed = try("LSET", key, "-1", text).err
+else
+local length = try("RPUSH", key, text)
+failed = type(length) == "table" and length.err
+end
+if not failed then
+if gone > 0 then call("LPOP", key, format("%d", gone)) end
+do
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -71,64 +141,31 @@ elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
-function plain.log(terms, key, _, count, reply)
-local cost = count * terms.cost
-local head = call("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return nil end
-local from = now - terms.window + 1
-local _, base = unpack(">I7I6", head[1])
-local left, gone = 0, 0
-local value, rest = head[2], nil
-while true do
-local at, sumAt, tillAt = unpack(">I7I6I6", value)
-if at >= from then break end
-if tillAt * 1000 <= now then gone = gone + 1 end
-left, base = left + 1, sumAt
-if left == 2 then rest = call("LRANGE", key, "3", SOME) end
-value = left == 1 and head[3] or rest and rest[left - 1]
-if not value then return nil end
 end
-local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + cost
-if last > now or total > terms.limit then return nil end
-local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local ownWindow = till >= ceil((last + terms.window) / 1000)
-local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merge)
-local at = #reply
-reply[at + 1] = total
-reply[at + 2] = terms.window
-local text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-return text, expiresAt * 1000, till * 1000, merges, gone
 end
-function writers.log(key, value, expiresAt, before, merges, gone)
-if merges then
-call("LSET", key, "-1", value)
-else
-call("RPUSH", key, value)
-end
-if gone > 0 then call("LPOP", key, format("%d", gone)) end
-expire(key, expiresAt, before)
+if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
-local keysDiffer = not ARGV[4]
-local keys = #KEYS
-local reply = { now }
-local asks, used, told = 0, 0, 1
-local values
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local keysDiffer = ARGV[5] or not ARGV[4]
 local function readValues()
+do
 if keys == 1 then
-values = { call("GET", KEYS[1]) }
-fresh = true
-return
-end
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
 values = call("MGET", spread(KEYS))
-local absent = {}
+local absent
 for i = 1, keys do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
 end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
@@ -502,7 +539,19 @@ end
 do
 local log = {}
 algorithms.log = log
+local WRAP = 281474976710656
 local PRUNE = 32
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+local function expire(key, expiresAt, before)
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
+end
 local function packed(at, sum, till, leads)
 local value = pack(">I7I6I6", at, sum, till)
 return leads and leads > 0 and value .. pack(">I5", leads) or value
@@ -988,8 +1037,8 @@ end
 return reply`,
   },
   bucket: {
-    sha: "df121522ae5b79ffa94e3136b4a7b86127903cc0",
-    source: `local call = redis.call
+    sha: "d076e694579379dbc5f628c917ebb22ff5977d51",
+    source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
@@ -1001,51 +1050,128 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function write(key, value, expiresAt, before)
-local stretch = ceil(expiresAt / STRETCH)
-if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch == ceil(before / STRETCH) then
-call("SET", key, value, "KEEPTTL")
-else
-call("SET", key, value, "PXAT", format("%d", stretch * 900))
-end
-end
-local plain, writers = {}, {}
-local fresh = false
-function plain.bucket(terms, _, value, count, reply)
-local full, before = now, 0
-if value and #value == 12 then
-full = unpack(">i7", value)
-before = full + 1
-elseif value or not fresh then
-return nil
-end
-local ahead = max(full - now, 0) + count * terms.cost
-if ahead > terms.span or terms.parts or terms.step then return nil end
-reply[#reply + 1] = ahead
-return pack(">i7I5", now + ahead, terms.reach), now + ahead + 1, before
-end
-writers.bucket = write
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
-local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
-local function readValues()
+local fresh = false
+if ARGV[5] then
+local cost, span, reach = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+do
 if keys == 1 then
-values = { call("GET", KEYS[1]) }
-fresh = true
-return
-end
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
 values = call("MGET", spread(KEYS))
-local absent = {}
+local absent
 for i = 1, keys do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
 end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values and values[i]
+local text, expiresAt, before, merges, gone, first, second
+do
+local full = now
+before = 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+end
+local ahead = max(full - now, 0) + cost
+if ahead <= span and (before > 0 or fresh and not value) then
+first = ahead
+expiresAt = now + ahead + 1
+text = pack(">i7I5", now + ahead, reach)
+end
+end
+if not text then break end
+local failed
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then break end
+reply[told + 1], reply[told + 2] = first, second
+told = second and told + 2 or told + 1
+used = i
+end
+if used == keys then return reply end
+asks = used
+end
+local plain, writers = {}, {}
+local function write(key, text, expiresAt, before)
+local failed
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then error({ err = failed }) end
+end
+function plain.bucket(terms, key, value, count, reply)
+if terms.parts then return nil end
+if terms.step then return nil end
+local cost, span, reach = count * terms.cost, terms.span, terms.reach
+local text, expiresAt, before, merges, gone, first, second
+do
+local full = now
+before = 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+end
+local ahead = max(full - now, 0) + cost
+if ahead <= span and (before > 0 or fresh and not value) then
+first = ahead
+expiresAt = now + ahead + 1
+text = pack(">i7I5", now + ahead, reach)
+end
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+writers.bucket = write
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local keysDiffer = ARGV[5] or not ARGV[4]
+local function readValues()
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
@@ -1325,8 +1451,8 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "8aa1403cad90077278b985d087db6b9ef8dfca96",
-    source: `local call = redis.call
+    sha: "fd6ffd3367974042666fb3ce01a49f5a75701ca8",
+    source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
@@ -1338,57 +1464,132 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function write(key, value, expiresAt, before)
-local stretch = ceil(expiresAt / STRETCH)
-if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch == ceil(before / STRETCH) then
-call("SET", key, value, "KEEPTTL")
-else
-call("SET", key, value, "PXAT", format("%d", stretch * 900))
-end
-end
-local plain, writers = {}, {}
-local fresh = false
-function plain.fixedWindow(terms, _, value, count, reply)
-local window = terms.window
-local start, stop, used, reach, before = now, now, 0, 0, 0
-if value and #value == 25 then
-start, stop, used, reach = unpack(">I7I7I6I5", value)
-before = stop
-if stop <= now then start, stop, used, reach = now, now, 0, 0 end
-elseif value or not fresh then
-return nil
-end
-local ends = terms.aligned == 1 and (floor(now / window) + 1) * window or start + window
-if stop == now then stop = ends end
-used = used + count * terms.cost
-if start > now or stop ~= ends or used > terms.limit then return nil end
-local last = #reply
-reply[last + 1] = used
-reply[last + 2] = stop - now
-return pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000))), stop, before
-end
-writers.fixedWindow = write
-local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
-local keysDiffer = not ARGV[4]
 local keys = #KEYS
 local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
-local function readValues()
+local fresh = false
+if ARGV[5] then
+local cost, limit, window, aligned = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+do
 if keys == 1 then
-values = { call("GET", KEYS[1]) }
-fresh = true
-return
-end
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
 values = call("MGET", spread(KEYS))
-local absent = {}
+local absent
 for i = 1, keys do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
 end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values and values[i]
+local text, expiresAt, before, merges, gone, first, second
+do
+local start, stop, used, reach = now, now, 0, 0
+before = 0
+if value and #value == 25 then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
+local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+if stop == now then stop = ends end
+used = used + cost
+if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
+first, second = used, stop - now
+expiresAt = stop
+text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+end
+end
+if not text then break end
+local failed
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then break end
+reply[told + 1], reply[told + 2] = first, second
+told = second and told + 2 or told + 1
+used = i
+end
+if used == keys then return reply end
+asks = used
+end
+local plain, writers = {}, {}
+local function write(key, text, expiresAt, before)
+local failed
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then error({ err = failed }) end
+end
+function plain.fixedWindow(terms, key, value, count, reply)
+local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
+local text, expiresAt, before, merges, gone, first, second
+do
+local start, stop, used, reach = now, now, 0, 0
+before = 0
+if value and #value == 25 then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
+local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+if stop == now then stop = ends end
+used = used + cost
+if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
+first, second = used, stop - now
+expiresAt = stop
+text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+end
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+writers.fixedWindow = write
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local keysDiffer = ARGV[5] or not ARGV[4]
+local function readValues()
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
@@ -1585,8 +1786,8 @@ end
 return reply`,
   },
   log: {
-    sha: "af0d886f09b948e5cce8e7b16efa3155c45ba5e2",
-    source: `local call = redis.call
+    sha: "6cd6e4c51c93369c77ab5dd767ce2df2f1a73cb5",
+    source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
@@ -1598,22 +1799,57 @@ if not now then
 local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
-local function write(key, value, expiresAt, before)
-local stretch = ceil(expiresAt / STRETCH)
-if callersNow then
-call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch == ceil(before / STRETCH) then
-call("SET", key, value, "KEEPTTL")
-else
-call("SET", key, value, "PXAT", format("%d", stretch * 900))
-end
-end
-local plain, writers = {}, {}
+local keys = #KEYS
+local reply = { now }
+local asks, used, told = 0, 0, 1
+local values
 local fresh = false
+if ARGV[5] then
+local cost, limit, window, merge = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+for i = 1, keys do
+local key, value = KEYS[i], values and values[i]
+local text, expiresAt, before, merges, gone, first, second
+do
 local WRAP = 281474976710656
-local SOME = "32"
-local function units(sum, base) return (sum - base + WRAP) % WRAP end
-local function expire(key, expiresAt, before)
+local head = try("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if newest and #newest <= 19 then
+local from = now - window + 1
+local _, base = unpack(">I7I6", head[1])
+local left = 0
+local oldest, rest = head[2], nil
+gone = 0
+while oldest do
+local at, sum, till = unpack(">I7I6I6", oldest)
+if at >= from then break end
+if till * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sum
+if left == 2 then rest = call("LRANGE", key, "3", "32") end
+oldest = left == 1 and head[3] or rest and rest[left - 1]
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = (sum - base + WRAP) % WRAP + cost
+if oldest and last <= now and total <= limit then
+local expiry = max(ceil((now + window) / 1000), till)
+merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+first, second = total, window
+expiresAt, before = expiry * 1000, till * 1000
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+end
+end
+end
+if not text then break end
+local failed
+do
+if merges then
+failed = try("LSET", key, "-1", text).err
+else
+local length = try("RPUSH", key, text)
+failed = type(length) == "table" and length.err
+end
+if not failed then
+if gone > 0 then call("LPOP", key, format("%d", gone)) end
+do
 local stretch = ceil(expiresAt / STRETCH)
 if callersNow then
 call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
@@ -1621,64 +1857,112 @@ elseif stretch ~= ceil(before / STRETCH) then
 call("PEXPIREAT", key, format("%d", stretch * 900))
 end
 end
-function plain.log(terms, key, _, count, reply)
-local cost = count * terms.cost
-local head = call("LRANGE", key, "0", "2")
+end
+end
+if failed then break end
+reply[told + 1], reply[told + 2] = first, second
+told = second and told + 2 or told + 1
+used = i
+end
+if used == keys then return reply end
+asks = used
+end
+local plain, writers = {}, {}
+local function write(key, text, expiresAt, before)
+local failed
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then error({ err = failed }) end
+end
+function plain.log(terms, key, value, count, reply)
+local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
+local text, expiresAt, before, merges, gone, first, second
+do
+local WRAP = 281474976710656
+local head = try("LRANGE", key, "0", "2")
 local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if not newest or #newest > 19 then return nil end
-local from = now - terms.window + 1
+if newest and #newest <= 19 then
+local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
-local left, gone = 0, 0
-local value, rest = head[2], nil
-while true do
-local at, sumAt, tillAt = unpack(">I7I6I6", value)
+local left = 0
+local oldest, rest = head[2], nil
+gone = 0
+while oldest do
+local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
-if tillAt * 1000 <= now then gone = gone + 1 end
-left, base = left + 1, sumAt
-if left == 2 then rest = call("LRANGE", key, "3", SOME) end
-value = left == 1 and head[3] or rest and rest[left - 1]
-if not value then return nil end
+if till * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sum
+if left == 2 then rest = call("LRANGE", key, "3", "32") end
+oldest = left == 1 and head[3] or rest and rest[left - 1]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
-local total = units(sum, base) + cost
-if last > now or total > terms.limit then return nil end
-local expiresAt = max(ceil((now + terms.window) / 1000), till)
-local ownWindow = till >= ceil((last + terms.window) / 1000)
-local merges = ownWindow and floor(last / terms.merge) == floor(now / terms.merge)
-local at = #reply
-reply[at + 1] = total
-reply[at + 2] = terms.window
-local text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt)
-return text, expiresAt * 1000, till * 1000, merges, gone
+local total = (sum - base + WRAP) % WRAP + cost
+if oldest and last <= now and total <= limit then
+local expiry = max(ceil((now + window) / 1000), till)
+merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+first, second = total, window
+expiresAt, before = expiry * 1000, till * 1000
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
 end
-function writers.log(key, value, expiresAt, before, merges, gone)
+end
+end
+if not text then return nil end
+local last = #reply
+reply[last + 1], reply[last + 2] = first, second
+return text, expiresAt, before, merges, gone
+end
+function writers.log(key, text, expiresAt, before, merges, gone)
+local failed
+do
 if merges then
-call("LSET", key, "-1", value)
+failed = try("LSET", key, "-1", text).err
 else
-call("RPUSH", key, value)
+local length = try("RPUSH", key, text)
+failed = type(length) == "table" and length.err
 end
+if not failed then
 if gone > 0 then call("LPOP", key, format("%d", gone)) end
-expire(key, expiresAt, before)
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
+end
+end
+if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
-local keysDiffer = not ARGV[4]
-local keys = #KEYS
-local reply = { now }
-local asks, used, told = 0, 0, 1
-local values
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local keysDiffer = ARGV[5] or not ARGV[4]
 local function readValues()
+do
 if keys == 1 then
-values = { call("GET", KEYS[1]) }
-fresh = true
-return
-end
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
 values = call("MGET", spread(KEYS))
-local absent = {}
+local absent
 for i = 1, keys do
-if not values[i] then absent[#absent + 1] = KEYS[i] end
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
 end
-fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
@@ -1746,7 +2030,19 @@ end
 do
 local log = {}
 algorithms.log = log
+local WRAP = 281474976710656
 local PRUNE = 32
+local function units(sum, base) return (sum - base + WRAP) % WRAP end
+local function expire(key, expiresAt, before)
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
+end
 local function packed(at, sum, till, leads)
 local value = pack(">I7I6I6", at, sum, till)
 return leads and leads > 0 and value .. pack(">I5", leads) or value

@@ -1,6 +1,7 @@
--- What comes first in every script: the time, read once, and how keys are written that are dropped when they stop mattering.
+-- What comes first in every script: the time, read once, and what all of it uses. No function yet: one that is made costs
+-- a call as much as a command does.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
-local call = redis.call
+local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
@@ -16,20 +17,11 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
--- Writes what matters until expiresAt over what mattered until before, 0 for nothing. Numbers become text by format
--- because Redis takes six times as long.
-local function write(key, value, expiresAt, before)
-  local stretch = ceil(expiresAt / STRETCH)
-  if callersNow then
-    call("SET", key, value, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-  elseif stretch == ceil(before / STRETCH) then
-    call("SET", key, value, "KEEPTTL")
-  else
-    call("SET", key, value, "PXAT", format("%d", stretch * 900))
-  end
-end
-
--- What looks at plain asks, and what writes them down, by algorithm; see plain.lua.
-local plain, writers = {}, {}
+local keys = #KEYS
+local reply = { now }
+-- How many asks, and keys of theirs, are done with, and where the reply to the ask at hand begins.
+local asks, used, told = 0, 0, 1
+-- The values of all keys, read at once, if the first of them is a string.
+local values
 -- Whether keys that no string was found under are certain to hold nothing else.
 local fresh = false

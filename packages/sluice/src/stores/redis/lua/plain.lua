@@ -10,32 +10,16 @@
 --          moment of the debit in place of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, or "" if there is one plan
 --          [4] anything if a key comes twice
+--          Of plain asks that are alike in all but their keys, in place of [3] and [4] their terms: see lane.lua
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
 --          For an ask that failed, what was wrong, in an array, while the others go on.
 local plans = cjson.decode(ARGV[2])
-local numbers = ARGV[3] ~= "" and cjson.decode(ARGV[3])
-local keysDiffer = not ARGV[4]
-local keys = #KEYS
-local reply = { now }
--- How many asks, and keys of theirs, are done with, and where the reply to the ask at hand begins.
-local asks, used, told = 0, 0, 1
--- The values of all keys, read at once, if the first of them is a string.
-local values
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local keysDiffer = ARGV[5] or not ARGV[4]
 
 local function readValues()
-  -- a lone key is read by a command that complains of what is no string
-  if keys == 1 then
-    values = { call("GET", KEYS[1]) }
-    fresh = true
-    return
-  end
-  values = call("MGET", spread(KEYS))
-  local absent = {}
-  for i = 1, keys do
-    if not values[i] then absent[#absent + 1] = KEYS[i] end
-  end
-  fresh = #absent > 0 and call("EXISTS", spread(absent)) == 0
+  --@ stores/redis/lua/read.lua
 end
 
 -- Drops what was told of the ask at hand.

@@ -1,0 +1,10 @@
+-- Looks at a plain ask: see plain.lua.
+function plain.NAME(terms, key, value, count, reply)
+  --@ terms of a plan
+  local text, expiresAt, before, merges, gone, first, second
+  --@ plain
+  if not text then return nil end
+  local last = #reply
+  reply[last + 1], reply[last + 2] = first, second
+  return text, expiresAt, before, merges, gone
+end

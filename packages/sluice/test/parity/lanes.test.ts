@@ -1,0 +1,73 @@
+import fc from "fast-check"
+import { Redis } from "ioredis"
+import { countingOf, type Part, type Policy, scopeOf, stateKey } from "sluice"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { encodeAsks } from "../../src/stores/redis/call.js"
+import { type Kind, kinds, limitOf, periodOf, relativesOf } from "../support/policy-kinds.js"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, server.host)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const scope = scopeOf("lanes", "default")
+
+/** The same call, so that a script answers it in its first lane, its second, and the long way. */
+const lanes: Record<string, (args: readonly string[]) => readonly string[]> = {
+  lane: (args) => args,
+  plain: (args) => [...args.slice(0, 2), ""],
+  step: (args) => [...args.slice(0, 2), "", "1"],
+}
+
+/** Spends of some keys under one of two policies that read the same state, `moves` periods after the last. */
+const callOf = fc.record({
+  keys: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1 }),
+  second: fc.boolean(),
+  share: fc.constantFrom(0, 0, 0.1, 0.4, 1, 3),
+  count: fc.constantFrom(1, 1, 1, 2, 5),
+  moves: fc.oneof(
+    { weight: 9, arbitrary: fc.constantFrom(0, 0.01, 0.3, 1, 1.01) },
+    fc.constantFrom(-0.2, -5, 40),
+  ),
+})
+
+const historyOf = (kind: Kind) =>
+  fc.tuple(relativesOf(kind), fc.array(callOf, { minLength: 10, maxLength: 40, size: "max" }))
+
+test.each(kinds)("asks under a %s are answered and stored alike in every lane", async (kind) => {
+  const seed = 3_000
+  let inLane = 0
+  for (const [index, [policies, calls]] of fc.sample(historyOf(kind), { seed, numRuns: 60 }).entries()) {
+    let at = 1_700_000_000_000_000
+    for (const [step, { keys, second, share, count, moves }] of calls.entries()) {
+      const policy = policies[second ? 1 : 0] as Policy
+      const cost = Math.max(1, Math.round(share * limitOf(policy)))
+      at = Math.max(0, at + Math.round(moves * Math.min(periodOf(policy), 1e14)))
+      const asks = keys.map((key) => {
+        const part: Part = { scope, key: `${index}-${key}`, policy, cost }
+        return { parts: [part], count, mode: "spend" as const, follows: false }
+      })
+      const seen = await Promise.all(
+        Object.entries(lanes).map(async ([lane, change]) => {
+          const nameOf = (part: Part) => `${lane}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+          const { script, keys, args } = encodeAsks(nameOf, String(at), asks)
+          if (lane === "lane" && args.length > 4) inLane += 1
+          const reply = await client.eval(script.source, keys.length, ...keys, ...change(args))
+          return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
+        }),
+      )
+      const where = `call ${step} of history ${index}, seed ${seed}`
+      expect(seen[1], `plain, ${where}`).toEqual(seen[0])
+      expect(seen[2], `step, ${where}`).toEqual(seen[0])
+    }
+  }
+  // those in steps and with parts of a microsecond have no such lane
+  expect(inLane).toBeGreaterThan(kind === "tokenBucket interval" ? -1 : 400)
+})
