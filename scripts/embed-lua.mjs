@@ -41,7 +41,7 @@ const algorithms = {
 /** What a file says of one algorithm. */
 function of(name, file) {
   const { path, terms, never, read, write } = algorithms[name]
-  const bound = (valueOf) => `local ${terms.join(", ")} = ${terms.map(valueOf).join(", ")}`
+  const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   return load(file, {
     "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),
     "terms of a plan": [
