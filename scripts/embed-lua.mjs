@@ -40,7 +40,7 @@ const algorithms = {
 
 /** What a file says of one algorithm. */
 function of(name, file) {
-  const { path, terms, never, read, write } = algorithms[name]
+  const { path, terms, never, write } = algorithms[name]
   const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   return load(file, {
     "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),
@@ -48,10 +48,16 @@ function of(name, file) {
       ...never.map((term) => `if terms.${term} then return nil end`),
       bound((term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
     ].join("\n"),
-    read: read === undefined ? "" : inBlock(load(read)),
+    read: reader(name),
     plain: inBlock(load(`${path}-plain.lua`)),
     write: inBlock(load(write)),
   }).replaceAll("NAME", name)
+}
+
+/** What reads the state of all keys at once, if anything does. */
+function reader(name) {
+  const { read } = algorithms[name]
+  return read === undefined ? "" : inBlock(load(read))
 }
 
 /** What writes down what is plain. */
@@ -68,7 +74,7 @@ function ask(names, { further = false } = {}) {
     load(lua("strings")),
     ...names.map((name) => of(name, lua("look"))),
     ...names.map((name) => writer(name)),
-    load(lua("plain")),
+    load(lua("plain"), { read: names.length === 1 ? reader(names[0]) : inBlock(load(lua("read-mixed"))) }),
     load(lua("state")),
     ...names.map((name) => {
       const { path } = algorithms[name]

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "9273d9312dc55e30ae3b9de4d002b31c89d98ee5",
+    sha: "9d62836fd1d14590b9e297faed9fca0f6e7e34cb",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -150,20 +150,32 @@ local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
 local function readValues()
 do
-if keys == 1 then
-local value = try("GET", KEYS[1])
-fresh = value == false
-values = { type(value) == "string" and value }
-else
-values = call("MGET", spread(KEYS))
+values = {}
+local strings, places = {}, {}
+local ask, place = 0, 0
+local isSpend = true
+while place < keys and isSpend do
+ask = ask + 1
+local plan = plans[numbers and numbers[ask] or 1]
+isSpend = plan[1] == "spend"
+for part = 3, isSpend and #plan or 0, 2 do
+place = place + 1
+values[place] = false
+if plan[part] ~= "log" then
+strings[#strings + 1], places[#places + 1] = KEYS[place], place
+end
+end
+end
+if #strings > 0 then
 local absent
-for i = 1, keys do
-if not values[i] then
+for i, value in ipairs(call("MGET", spread(strings))) do
+values[places[i]] = value
+if not value then
 absent = absent or {}
-absent[#absent + 1] = KEYS[i]
+absent[#absent + 1] = strings[i]
 end
 end
-fresh = absent and try("EXISTS", spread(absent)) == 0
+fresh = isSpend and absent and try("EXISTS", spread(absent)) == 0
 end
 end
 end
@@ -171,7 +183,7 @@ local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local function spendPlain()
-if not values and plans[1][3] ~= "log" then readValues() end
+if not values then readValues() end
 local known = values or {}
 local plan, parts, count, first, terms, writeFirst
 local looked = {}
@@ -1037,7 +1049,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "d076e694579379dbc5f628c917ebb22ff5977d51",
+    sha: "20dde516f04b99045c1a3c01669df22bc71f2063",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1177,7 +1189,7 @@ local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local function spendPlain()
-if not values and plans[1][3] ~= "log" then readValues() end
+if not values then readValues() end
 local known = values or {}
 local plan, parts, count, first, terms, writeFirst
 local looked = {}
@@ -1451,7 +1463,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "fd6ffd3367974042666fb3ce01a49f5a75701ca8",
+    sha: "f63fec20dc42ee84dcb1e813f8ca224905580317",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1595,7 +1607,7 @@ local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local function spendPlain()
-if not values and plans[1][3] ~= "log" then readValues() end
+if not values then readValues() end
 local known = values or {}
 local plan, parts, count, first, terms, writeFirst
 local looked = {}
@@ -1786,7 +1798,7 @@ end
 return reply`,
   },
   log: {
-    sha: "6cd6e4c51c93369c77ab5dd767ce2df2f1a73cb5",
+    sha: "56d07d9f0f4402753951c3007919d4c8e74d1f43",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1946,29 +1958,12 @@ local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
 local function readValues()
-do
-if keys == 1 then
-local value = try("GET", KEYS[1])
-fresh = value == false
-values = { type(value) == "string" and value }
-else
-values = call("MGET", spread(KEYS))
-local absent
-for i = 1, keys do
-if not values[i] then
-absent = absent or {}
-absent[#absent + 1] = KEYS[i]
-end
-end
-fresh = absent and try("EXISTS", spread(absent)) == 0
-end
-end
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local function spendPlain()
-if not values and plans[1][3] ~= "log" then readValues() end
+if not values then readValues() end
 local known = values or {}
 local plan, parts, count, first, terms, writeFirst
 local looked = {}

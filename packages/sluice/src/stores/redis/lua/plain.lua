@@ -19,7 +19,7 @@ local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
 
 local function readValues()
-  --@ stores/redis/lua/read.lua
+  --@ read
 end
 
 -- Drops what was told of the ask at hand.
@@ -28,7 +28,7 @@ local function takeBackReply()
 end
 
 local function spendPlain()
-  if not values and plans[1][3] ~= "log" then readValues() end
+  if not values then readValues() end
   local known = values or {}
   local plan, parts, count, first, terms, writeFirst
   -- what the looks at the parts of an ask returned, side by side, five to a part: a table for each would be made anew
