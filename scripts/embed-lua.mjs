@@ -44,6 +44,7 @@ function of(name, file) {
   const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   return load(file, {
     "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),
+    "terms of a part": bound((_, i) => `terms[place + ${i + 1}]`),
     "terms of a plan": [
       ...never.map((term) => `if terms.${term} then return nil end`),
       bound((term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
@@ -51,7 +52,9 @@ function of(name, file) {
     read: reader(name),
     plain: inBlock(load(`${path}-plain.lua`)),
     write: inBlock(load(write)),
-  }).replaceAll("NAME", name)
+  })
+    .replaceAll("NAME", name)
+    .replaceAll("TERMS", String(terms.length))
 }
 
 /** What reads the state of all keys at once, if anything does. */

@@ -17,7 +17,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-const scope = scopeOf("lanes", "default")
+const scopes = [scopeOf("lanes", "one"), scopeOf("lanes", "other")] as const
 
 /** The same call, so that a script answers it in its first lane, its second, and the long way. */
 const lanes: Record<string, (args: readonly string[]) => readonly string[]> = {
@@ -26,10 +26,10 @@ const lanes: Record<string, (args: readonly string[]) => readonly string[]> = {
   step: (args) => [...args.slice(0, 2), "", "1"],
 }
 
-/** Spends of some keys under one of two policies that read the same state, `moves` periods after the last. */
+/** Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last. */
 const callOf = fc.record({
   keys: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1 }),
-  second: fc.boolean(),
+  under: fc.constantFrom("one", "other", "both"),
   share: fc.constantFrom(0, 0, 0.1, 0.4, 1, 3),
   count: fc.constantFrom(1, 1, 1, 2, 5),
   moves: fc.oneof(
@@ -46,13 +46,15 @@ test.each(kinds)("asks under a %s are answered and stored alike in every lane", 
   let inLane = 0
   for (const [index, [policies, calls]] of fc.sample(historyOf(kind), { seed, numRuns: 60 }).entries()) {
     let at = 1_700_000_000_000_000
-    for (const [step, { keys, second, share, count, moves }] of calls.entries()) {
-      const policy = policies[second ? 1 : 0] as Policy
+    for (const [step, { keys, under, share, count, moves }] of calls.entries()) {
+      const policy = policies[under === "other" ? 1 : 0] as Policy
       const cost = Math.max(1, Math.round(share * limitOf(policy)))
       at = Math.max(0, at + Math.round(moves * Math.min(periodOf(policy), 1e14)))
       const asks = keys.map((key) => {
-        const part: Part = { scope, key: `${index}-${key}`, policy, cost }
-        return { parts: [part], count, mode: "spend" as const, follows: false }
+        const first: Part = { scope: scopes[0], key: `${index}-${key}`, policy, cost }
+        const second: Part = { ...first, scope: scopes[1], policy: policies[1] as Policy }
+        const parts = under === "both" ? [first, second] : [first]
+        return { parts, count, mode: "spend" as const, follows: false }
       })
       const seen = await Promise.all(
         Object.entries(lanes).map(async ([lane, change]) => {

@@ -94,13 +94,18 @@ function callOf(ask: ScriptAsk, follows: boolean): Omit<Call, "keys"> {
   return call
 }
 
-/** The terms of plain asks, one by one: see `lane.lua`. */
+/** The terms of plain asks that need one algorithm, one by one for each part: see `lane.lua`. */
 function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
-  const [part] = parts
-  if (part === undefined || parts.length > 1 || mode !== "spend" || typeof count !== "number")
-    return undefined
-  const { algorithm } = countingOf(part.policy)
-  return algorithm.plain(termsOf(part.policy, part.cost), count)?.map(String)
+  if (mode !== "spend" || typeof count !== "number") return undefined
+  const all: string[] = []
+  for (const { policy, cost } of parts) {
+    const { algorithm } = countingOf(policy)
+    const terms = algorithm.plain(termsOf(policy, cost), count)
+    if (terms === undefined || algorithm.lua !== countingOf((parts[0] as Part).policy).algorithm.lua)
+      return undefined
+    for (const term of terms) all.push(String(term))
+  }
+  return all
 }
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */

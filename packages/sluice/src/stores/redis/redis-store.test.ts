@@ -84,7 +84,11 @@ describe("a call", () => {
     expect(argsOf({ ...ask("a"), mode: "peek" })).toEqual([""])
     const parted = { ...ask("a").parts[0], policy: tokenBucket({ capacity: 1, refill: 3, every: 1 }) } as Part
     expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual([""])
-    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, ...ask("a").parts] })).toEqual([""])
+    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, parted] })).toEqual([""])
+    const both = [...ask("a").parts, ...ask("a", 2).parts]
+    expect(argsOf({ ...ask("a"), parts: both })).toEqual(["1", "5", "1000", "0", "2", "5", "1000", "0"])
+    const whole = { ...parted, policy: tokenBucket({ capacity: 1, refill: 1, every: 1 }) }
+    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, whole] })).toEqual([""])
   })
 
   test("understands integers in any dress and nothing else", () => {

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "9d62836fd1d14590b9e297faed9fca0f6e7e34cb",
+    sha: "82e1d91f2a41cb31df66b22137ecd75947489abb",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -151,7 +151,7 @@ local keysDiffer = ARGV[5] or not ARGV[4]
 local function readValues()
 do
 values = {}
-local strings, places = {}, {}
+local names, places = {}, {}
 local ask, place = 0, 0
 local isSpend = true
 while place < keys and isSpend do
@@ -162,17 +162,17 @@ for part = 3, isSpend and #plan or 0, 2 do
 place = place + 1
 values[place] = false
 if plan[part] ~= "log" then
-strings[#strings + 1], places[#places + 1] = KEYS[place], place
+names[#names + 1], places[#places + 1] = KEYS[place], place
 end
 end
 end
-if #strings > 0 then
+if #names > 0 then
 local absent
-for i, value in ipairs(call("MGET", spread(strings))) do
+for i, value in ipairs(call("MGET", spread(names))) do
 values[places[i]] = value
 if not value then
 absent = absent or {}
-absent[#absent + 1] = strings[i]
+absent[#absent + 1] = names[i]
 end
 end
 fresh = isSpend and absent and try("EXISTS", spread(absent)) == 0
@@ -1049,7 +1049,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "20dde516f04b99045c1a3c01669df22bc71f2063",
+    sha: "5ffebf1da555b68d2335edaa460a07d136af576e",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1067,7 +1067,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-if ARGV[5] then
+if #ARGV == 3 + 2 then
 local cost, span, reach = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 do
 if keys == 1 then
@@ -1122,6 +1122,78 @@ used = i
 end
 if used == keys then return reply end
 asks = used
+elseif ARGV[5] then
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+local parts = (#ARGV - 2) / 3
+local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
+local terms = {}
+for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+while used < keys do
+local at = told
+local looked = 0
+while looked < parts do
+local place = looked * 3 + 2
+local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
+local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+local text, expiresAt, before, merges, gone, first, second
+do
+local full = now
+before = 0
+if value and #value == 12 then
+full = unpack(">i7", value)
+before = full + 1
+end
+local ahead = max(full - now, 0) + cost
+if ahead <= span and (before > 0 or fresh and not value) then
+first = ahead
+expiresAt = now + ahead + 1
+text = pack(">i7I5", now + ahead, reach)
+end
+end
+if not text then break end
+looked = looked + 1
+texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+end
+if looked < parts then break end
+local failed
+for part = 1, parts do
+local key, text, expiresAt, before, merges, gone =
+KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then break end
+end
+if failed then break end
+asks, used, told = asks + 1, used + parts, at
+end
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
@@ -1463,7 +1535,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "f63fec20dc42ee84dcb1e813f8ca224905580317",
+    sha: "f6eb4243011bac93366f37b92cfa0b6ca5809b81",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1481,7 +1553,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-if ARGV[5] then
+if #ARGV == 4 + 2 then
 local cost, limit, window, aligned = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 do
 if keys == 1 then
@@ -1539,6 +1611,81 @@ used = i
 end
 if used == keys then return reply end
 asks = used
+elseif ARGV[5] then
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+local parts = (#ARGV - 2) / 4
+local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
+local terms = {}
+for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+while used < keys do
+local at = told
+local looked = 0
+while looked < parts do
+local place = looked * 4 + 2
+local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+local text, expiresAt, before, merges, gone, first, second
+do
+local start, stop, used, reach = now, now, 0, 0
+before = 0
+if value and #value == 25 then
+start, stop, used, reach = unpack(">I7I7I6I5", value)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
+local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+if stop == now then stop = ends end
+used = used + cost
+if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
+first, second = used, stop - now
+expiresAt = stop
+text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+end
+end
+if not text then break end
+looked = looked + 1
+texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+end
+if looked < parts then break end
+local failed
+for part = 1, parts do
+local key, text, expiresAt, before, merges, gone =
+KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == ceil(before / STRETCH) then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+end
+end
+if failed then break end
+end
+if failed then break end
+asks, used, told = asks + 1, used + parts, at
+end
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
@@ -1798,7 +1945,7 @@ end
 return reply`,
   },
   log: {
-    sha: "56d07d9f0f4402753951c3007919d4c8e74d1f43",
+    sha: "6ce965ed275822cae8d736698511c6eda8e09b9d",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1816,7 +1963,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-if ARGV[5] then
+if #ARGV == 4 + 2 then
 local cost, limit, window, merge = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
@@ -1878,6 +2025,85 @@ used = i
 end
 if used == keys then return reply end
 asks = used
+elseif ARGV[5] then
+local parts = (#ARGV - 2) / 4
+local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
+local terms = {}
+for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+while used < keys do
+local at = told
+local looked = 0
+while looked < parts do
+local place = looked * 4 + 2
+local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+local text, expiresAt, before, merges, gone, first, second
+do
+local WRAP = 281474976710656
+local head = try("LRANGE", key, "0", "2")
+local newest = head[3] and call("LINDEX", key, "-1") or head[2]
+if newest and #newest <= 19 then
+local from = now - window + 1
+local _, base = unpack(">I7I6", head[1])
+local left = 0
+local oldest, rest = head[2], nil
+gone = 0
+while oldest do
+local at, sum, till = unpack(">I7I6I6", oldest)
+if at >= from then break end
+if till * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sum
+if left == 2 then rest = call("LRANGE", key, "3", "32") end
+oldest = left == 1 and head[3] or rest and rest[left - 1]
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = (sum - base + WRAP) % WRAP + cost
+if oldest and last <= now and total <= limit then
+local expiry = max(ceil((now + window) / 1000), till)
+merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+first, second = total, window
+expiresAt, before = expiry * 1000, till * 1000
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+end
+end
+end
+if not text then break end
+looked = looked + 1
+texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+end
+if looked < parts then break end
+local failed
+for part = 1, parts do
+local key, text, expiresAt, before, merges, gone =
+KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+do
+if merges then
+failed = try("LSET", key, "-1", text).err
+else
+local length = try("RPUSH", key, text)
+failed = type(length) == "table" and length.err
+end
+if not failed then
+if gone > 0 then call("LPOP", key, format("%d", gone)) end
+do
+local stretch = ceil(expiresAt / STRETCH)
+if callersNow then
+call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= ceil(before / STRETCH) then
+call("PEXPIREAT", key, format("%d", stretch * 900))
+end
+end
+end
+end
+if failed then break end
+end
+if failed then break end
+asks, used, told = asks + 1, used + parts, at
+end
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)

@@ -1,0 +1,29 @@
+-- Reads the strings of all keys at once where some of them are lists, up to an ask that is no spend: values, and whether
+-- those without one are fresh.
+values = {}
+local names, places = {}, {}
+local ask, place = 0, 0
+local isSpend = true
+while place < keys and isSpend do
+  ask = ask + 1
+  local plan = plans[numbers and numbers[ask] or 1]
+  isSpend = plan[1] == "spend"
+  for part = 3, isSpend and #plan or 0, 2 do
+    place = place + 1
+    values[place] = false
+    if plan[part] ~= "log" then
+      names[#names + 1], places[#places + 1] = KEYS[place], place
+    end
+  end
+end
+if #names > 0 then
+  local absent
+  for i, value in ipairs(call("MGET", spread(names))) do
+    values[places[i]] = value
+    if not value then
+      absent = absent or {}
+      absent[#absent + 1] = names[i]
+    end
+  end
+  fresh = isSpend and absent and try("EXISTS", spread(absent)) == 0
+end
