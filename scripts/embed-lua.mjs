@@ -1,8 +1,8 @@
 // Embeds the Lua scripts in TypeScript modules, so that the package reads no file at run time.
 // `--check` writes nothing and fails when a module on disk is not what the Lua files make.
 //
-// A line `--@ path` stands for what is in another file, a line `--@ name` for something that depends on the algorithm.
-// Either is put there as it is, in a block of its own: a function would cost every call.
+// A line `--@ path` stands for what is in another file, and a line `--@ name` for something that depends on the
+// algorithm. It is put there as it is, most often in a block of its own: a function would cost every call.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -65,8 +65,7 @@ function reader(name) {
 
 /** What writes down what is plain. */
 function writer(name) {
-  const { path, write } = algorithms[name]
-  return write === lua("write") ? `writers.${name} = write` : load(`${path}-writer.lua`)
+  return algorithms[name].write === lua("write") ? `writers.${name} = write` : of(name, lua("writer"))
 }
 
 /** Answers asks under these algorithms. What is plain comes first and may return: what is not needed is not even defined. */
@@ -74,7 +73,7 @@ function ask(names, { further = false } = {}) {
   return [
     load(lua("clock")),
     ...(names.length === 1 ? [of(names[0], lua("lane"))] : []),
-    load(lua("strings")),
+    load(lua("writers")),
     ...names.map((name) => of(name, lua("look"))),
     ...names.map((name) => writer(name)),
     load(lua("plain"), { read: names.length === 1 ? reader(names[0]) : inBlock(load(lua("read-mixed"))) }),

@@ -126,6 +126,27 @@ describe("asks are gathered into calls", () => {
     for (const key of ["a", "b", "c", "d", "e"]) expect((await limiter.peek(key)).remaining).toBe(99)
   })
 
+  test("a list that is no log fails its own caller only, and none that is spent before it", async () => {
+    const log = slidingLog({ limit: 10, window: "1m" })
+    const limiter = createLimiter({ policy: log, store: redisStore(ioredis(client)) })
+    const keys = Array.from({ length: 16 }, (_, i) => `k${i}`)
+    for (const key of keys) await limiter.tryAcquire(key)
+    const bad = ["k1", "k6", "k11"]
+    for (const [i, key] of bad.entries()) {
+      const name = redisKey("default", key, "default", "sl")
+      const base = await client.lindexBuffer(name, 0)
+      await client.del(name)
+      // of nothing like it, of a base and something else, and with a newest entry that is one
+      if (i === 0) await client.rpush(name, "x", "y")
+      if (i === 1) await client.rpush(name, base as Buffer, "x")
+      if (i === 2) await client.rpush(name, base as Buffer, "x", base as Buffer)
+    }
+    const outcomes = await Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
+    const failed = keys.filter((_, i) => outcomes[i]?.status === "rejected")
+    expect(failed).toEqual(bad)
+    for (const key of keys) if (!bad.includes(key)) expect((await limiter.peek(key)).remaining).toBe(8)
+  })
+
   test("calls that are never answered hold others up for no longer than a second", async () => {
     let lost = 4
     const losing: RedisClient = {
@@ -159,6 +180,22 @@ describe("asks are gathered into calls", () => {
     const decisions = await Promise.all(Array.from({ length: 12 }, (_, i) => limiter.tryAcquire(`k${i}`)))
     expect(decisions.map(({ remaining }) => remaining)).toEqual(Array(12).fill(99))
     expect(sizes.filter((keys) => keys > 1)).toEqual([3, 3, 3, 3])
+  })
+
+  test("an ask of several policies in a slot that is moving is tried again after longer and longer pauses", async () => {
+    let calls = 0
+    const moving: RedisClient = {
+      ...ioredis(client),
+      async runByHash() {
+        calls += 1
+        throw new Error("TRYAGAIN Multiple keys request during rehashing of slot")
+      },
+    }
+    const limiter = createLimiter({ policy: { policy, other: policy }, store: unguarded(redisStore(moving)) })
+    await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    // 4, 8, 16, … 256 ms and what is left of 500
+    expect(calls).toBeGreaterThan(5)
+    expect(calls).toBeLessThan(11)
   })
 
   test.each([

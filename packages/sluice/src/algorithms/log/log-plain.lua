@@ -1,26 +1,27 @@
 -- A log in use, without a line, that has room and from which no more than a few entries have left, and not all; `step` in
--- log.lua is what it is a short form of. Entries are looked at up to index 32.
+-- log.lua is what it is a short form of. Entries are looked at up to index 32. Nothing may be raised, so what is shorter
+-- than an entry is left alone.
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if newest and #newest <= 19 then
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
   local from = now - window + 1
   local _, base = unpack(">I7I6", head[1])
   -- how many entries have left, and how many of them matter to no other policy either: none does for longer than the next
   local left = 0
   local oldest, rest = head[2], nil
   gone = 0
-  while oldest do
+  while oldest and #oldest >= 19 do
     local at, sum, till = unpack(">I7I6I6", oldest)
     if at >= from then break end
     if till * 1000 <= now then gone = gone + 1 end
     left, base = left + 1, sum
-    if left == 2 then rest = call("LRANGE", key, "3", "32") end
+    if left == 2 then rest = try("LRANGE", key, "3", "32") end
     oldest = left == 1 and head[3] or rest and rest[left - 1]
   end
   local last, sum, till = unpack(">I7I6I6", newest)
   local total = (sum - base + WRAP) % WRAP + cost
-  if oldest and last <= now and total <= limit then
+  if oldest and #oldest >= 19 and last <= now and total <= limit then
     local expiry = max(ceil((now + window) / 1000), till)
     merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
     first, second = total, window

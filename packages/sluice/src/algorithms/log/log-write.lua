@@ -5,7 +5,7 @@ else
   local length = try("RPUSH", key, text)
   failed = type(length) == "table" and length.err
 end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
-  if gone > 0 then call("LPOP", key, format("%d", gone)) end
   --@ algorithms/log/log-expire.lua
 end

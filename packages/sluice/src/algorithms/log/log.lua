@@ -9,7 +9,9 @@ local PRUNE = 32
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 
 local function expire(key, expiresAt, before)
+  local failed
   --@ algorithms/log/log-expire.lua
+  if failed then error({ err = failed }) end
 end
 
 local function packed(at, sum, till, leads)

@@ -28,9 +28,14 @@ export function deliver(
 ): void {
   const { client } = route
   const answered = (answers: readonly (Answer | Error)[]) => {
-    const left = settle(route, batch, answers)
-    if (left.length === 0) over()
-    else tryAgain(route, left, answers.some(isOfManyKeys), pause).then(over, over)
+    let left: readonly Group[] = []
+    try {
+      left = settle(route, batch, answers)
+    } finally {
+      // nobody who is told throws; if one did, the next call would still not wait for this one
+      if (left.length === 0) over()
+    }
+    if (left.length > 0) tryAgain(route, left, answers.some(isOfManyKeys), pause).then(over, over)
   }
   // what ended the call is everybody's
   const failed = (thrown: unknown) => answered(new Array(batch.length).fill(errorOf(thrown)))
@@ -46,6 +51,7 @@ export function deliver(
   }
   try {
     const { script, keys, args } = route.encode(batch)
+    // as runScript does, with one promise less
     client.runByHash(script.sha, keys, args).then(replied, (thrown: unknown) => {
       if (outcomeOf(thrown) === "unloaded") runText(client, { script, keys, args }).then(replied, failed)
       else failed(thrown)
@@ -55,18 +61,22 @@ export function deliver(
   }
 }
 
-async function tryAgain(route: Route, left: readonly Group[], alone: boolean, pause: number): Promise<void> {
-  const calls = alone && left.length > 1 ? left.map((group) => [group]) : [left]
-  if (calls.length === 1) {
-    const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
-    await sleep(Math.min(pause, longest))
+async function tryAgain(
+  route: Route,
+  left: readonly Group[],
+  ofManyKeys: boolean,
+  pause: number,
+): Promise<void> {
+  const again = (batch: readonly Group[], nextPause: number) =>
+    new Promise<void>((over) => deliver(route, batch, over, nextPause))
+  if (ofManyKeys && left.length > 1) {
+    // a slot that is moving answers calls of one key only
+    await Promise.all(left.map((group) => again([group], FIRST_PAUSE)))
+    return
   }
-  // a slot that is moving answers calls of one key only
-  await Promise.all(
-    calls.map(
-      (call) => new Promise<void>((over) => deliver(route, call, over, alone ? FIRST_PAUSE : pause * 2)),
-    ),
-  )
+  const longest = Math.max(...left.map((group) => patienceLeft(route, group)), 1)
+  await sleep(Math.min(pause, longest))
+  await again(left, pause * 2)
 }
 
 /** Hands answers and errors to those who wait for them; what is left to be tried again. */

@@ -5,7 +5,7 @@ import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
 
-/** Answers all that it is given with one call, and says when that is over; it never throws. */
+/** Answers all that it is given with one call, and says when that is over, which may be at once; it never throws. */
 export type Deliver = (batch: readonly Group[], over: () => void) => void
 
 /** How many calls are under way at once: enough that neither Redis nor this process waits for the other. */
@@ -30,7 +30,7 @@ interface UnderWay {
   readonly since: number
 }
 
-const now = Promise.resolve()
+const soon = Promise.resolve()
 
 /**
  * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
@@ -57,7 +57,7 @@ export function gather(
     if (scheduled) return
     scheduled = true
     // behind the callers that the last answers have woken and that ask again in this turn; queueMicrotask takes longer
-    now.then(send)
+    soon.then(send)
   }
 
   const send = () => {
@@ -70,7 +70,7 @@ export function gather(
       deliver(batch, () => {
         drop(underWay, call)
         // they ask again a turn or two after they were told
-        if (queue.length > 0) now.then(schedule)
+        if (queue.length > 0) soon.then(schedule)
       })
     }
     if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) forgetTheGone()
@@ -161,16 +161,16 @@ function dropOverdue(underWay: UnderWay[]): boolean {
 
 /** Gathers only what a Cluster answers in one call: asks whose keys share a hash tag, of which there are a few. */
 export function gatherByTag(deliver: Deliver): (ask: ScriptAsk) => Later<Answer> {
-  const lanes = new Map<string, ReturnType<typeof gather>>()
+  const queues = new Map<string, ReturnType<typeof gather>>()
   const waiting = { asks: 0 }
   return (ask) => {
     const tag = tagOf(placeOf(ask))
-    let lane = lanes.get(tag)
-    if (lane === undefined) {
-      // there are lanes enough to keep everybody busy: one call each makes for fewer, larger ones
-      lane = gather(deliver, 1, waiting)
-      lanes.set(tag, lane)
+    let enqueue = queues.get(tag)
+    if (enqueue === undefined) {
+      // there are queues enough to keep everybody busy: one call each makes for fewer, larger ones
+      enqueue = gather(deliver, 1, waiting)
+      queues.set(tag, enqueue)
     }
-    return lane(ask)
+    return enqueue(ask)
   }
 }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "82e1d91f2a41cb31df66b22137ecd75947489abb",
+    sha: "02df24b4ba499b80c589cd34a98d28726975f6ad",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -89,24 +89,24 @@ local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if newest and #newest <= 19 then
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
 local oldest, rest = head[2], nil
 gone = 0
-while oldest do
+while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = call("LRANGE", key, "3", "32") end
+if left == 2 then rest = try("LRANGE", key, "3", "32") end
 oldest = left == 1 and head[3] or rest and rest[left - 1]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
-if oldest and last <= now and total <= limit then
+if oldest and #oldest >= 19 and last <= now and total <= limit then
 local expiry = max(ceil((now + window) / 1000), till)
 merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
 first, second = total, window
@@ -131,15 +131,17 @@ else
 local length = try("RPUSH", key, text)
 failed = type(length) == "table" and length.err
 end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
-if gone > 0 then call("LPOP", key, format("%d", gone)) end
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
 end
 end
@@ -153,12 +155,13 @@ do
 values = {}
 local names, places = {}, {}
 local ask, place = 0, 0
-local isSpend = true
-while place < keys and isSpend do
+local known = true
+while place < keys and known do
 ask = ask + 1
 local plan = plans[numbers and numbers[ask] or 1]
-isSpend = plan[1] == "spend"
-for part = 3, isSpend and #plan or 0, 2 do
+local mode = plan[1]
+known = mode == "spend" or mode == "peek" or mode == "give" or mode == "forget"
+for part = 3, known and #plan or 0, 2 do
 place = place + 1
 values[place] = false
 if plan[part] ~= "log" then
@@ -175,7 +178,7 @@ absent = absent or {}
 absent[#absent + 1] = names[i]
 end
 end
-fresh = isSpend and absent and try("EXISTS", spread(absent)) == 0
+fresh = known and absent and try("EXISTS", spread(absent)) == 0
 end
 end
 end
@@ -218,7 +221,7 @@ end
 asks, used = asks + 1, used + parts
 end
 end
-if keysDiffer and plans[1][1] == "spend" then
+if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
@@ -555,14 +558,18 @@ local WRAP = 281474976710656
 local PRUNE = 32
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
+local failed
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
+if failed then error({ err = failed }) end
 end
 local function packed(at, sum, till, leads)
 local value = pack(">I7I6I6", at, sum, till)
@@ -1049,7 +1056,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "5ffebf1da555b68d2335edaa460a07d136af576e",
+    sha: "8300f67c69ebafcbf310b1bd9f610295dffd5d38",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1296,7 +1303,7 @@ end
 asks, used = asks + 1, used + parts
 end
 end
-if keysDiffer and plans[1][1] == "spend" then
+if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
@@ -1535,7 +1542,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "f6eb4243011bac93366f37b92cfa0b6ca5809b81",
+    sha: "08681f5fccd87ab1e1345e73b9db722a80a94ca1",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1789,7 +1796,7 @@ end
 asks, used = asks + 1, used + parts
 end
 end
-if keysDiffer and plans[1][1] == "spend" then
+if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
@@ -1945,7 +1952,7 @@ end
 return reply`,
   },
   log: {
-    sha: "6ce965ed275822cae8d736698511c6eda8e09b9d",
+    sha: "5618e7ec2bbdbeef9508f746f4ace9b9d1e6f736",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1971,24 +1978,24 @@ local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if newest and #newest <= 19 then
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
 local oldest, rest = head[2], nil
 gone = 0
-while oldest do
+while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = call("LRANGE", key, "3", "32") end
+if left == 2 then rest = try("LRANGE", key, "3", "32") end
 oldest = left == 1 and head[3] or rest and rest[left - 1]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
-if oldest and last <= now and total <= limit then
+if oldest and #oldest >= 19 and last <= now and total <= limit then
 local expiry = max(ceil((now + window) / 1000), till)
 merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
 first, second = total, window
@@ -2006,15 +2013,17 @@ else
 local length = try("RPUSH", key, text)
 failed = type(length) == "table" and length.err
 end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
-if gone > 0 then call("LPOP", key, format("%d", gone)) end
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
 end
 end
@@ -2041,24 +2050,24 @@ local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if newest and #newest <= 19 then
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
 local oldest, rest = head[2], nil
 gone = 0
-while oldest do
+while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = call("LRANGE", key, "3", "32") end
+if left == 2 then rest = try("LRANGE", key, "3", "32") end
 oldest = left == 1 and head[3] or rest and rest[left - 1]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
-if oldest and last <= now and total <= limit then
+if oldest and #oldest >= 19 and last <= now and total <= limit then
 local expiry = max(ceil((now + window) / 1000), till)
 merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
 first, second = total, window
@@ -2085,15 +2094,17 @@ else
 local length = try("RPUSH", key, text)
 failed = type(length) == "table" and length.err
 end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
-if gone > 0 then call("LPOP", key, format("%d", gone)) end
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
 end
 end
@@ -2126,24 +2137,24 @@ local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
-local newest = head[3] and call("LINDEX", key, "-1") or head[2]
-if newest and #newest <= 19 then
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
 local oldest, rest = head[2], nil
 gone = 0
-while oldest do
+while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = call("LRANGE", key, "3", "32") end
+if left == 2 then rest = try("LRANGE", key, "3", "32") end
 oldest = left == 1 and head[3] or rest and rest[left - 1]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
-if oldest and last <= now and total <= limit then
+if oldest and #oldest >= 19 and last <= now and total <= limit then
 local expiry = max(ceil((now + window) / 1000), till)
 merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
 first, second = total, window
@@ -2166,15 +2177,17 @@ else
 local length = try("RPUSH", key, text)
 failed = type(length) == "table" and length.err
 end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
-if gone > 0 then call("LPOP", key, format("%d", gone)) end
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
 end
 end
@@ -2224,7 +2237,7 @@ end
 asks, used = asks + 1, used + parts
 end
 end
-if keysDiffer and plans[1][1] == "spend" then
+if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
@@ -2255,14 +2268,18 @@ local WRAP = 281474976710656
 local PRUNE = 32
 local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
+local failed
 do
 local stretch = ceil(expiresAt / STRETCH)
+local set
 if callersNow then
-call("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= ceil(before / STRETCH) then
-call("PEXPIREAT", key, format("%d", stretch * 900))
+set = try("PEXPIREAT", key, format("%d", stretch * 900))
 end
+failed = type(set) == "table" and set.err
 end
+if failed then error({ err = failed }) end
 end
 local function packed(at, sum, till, leads)
 local value = pack(">I7I6I6", at, sum, till)

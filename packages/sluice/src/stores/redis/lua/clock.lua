@@ -21,7 +21,7 @@ local keys = #KEYS
 local reply = { now }
 -- How many asks, and keys of theirs, are done with, and where the reply to the ask at hand begins.
 local asks, used, told = 0, 0, 1
--- The values of all keys, read at once, if the first of them is a string.
+-- The strings under keys, by their place among them, once they have been read at once.
 local values
 -- Whether keys that no string was found under are certain to hold nothing else.
 local fresh = false

@@ -1,8 +1,8 @@
 -- Answers plain asks that are alike in all but their keys, as those of nearly all calls are: in one loop, without a function
 -- or JSON, which would cost a call for one ask more than everything else does. With the first ask that is not plain,
 -- or cannot be written down, it leaves the rest to what follows.
--- ARGV     [3] and on, the terms that they need, of all that one costs, for each part of an ask; at least three, as no
---          other call has
+-- ARGV     [3] and on, for each part of an ask the terms that it needs, the first of them for all that it costs: three
+--          or more, as no other call has
 if #ARGV == TERMS + 2 then
   --@ terms of the call
   --@ read

@@ -65,7 +65,8 @@ local function spendPlain()
   end
 end
 
-if keysDiffer and plans[1][1] == "spend" then
+-- what the lane has left is not plain, as far as it has come
+if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
   local done = pcall(spendPlain)
   if used == keys then return reply end
   -- what went wrong here does so again below, where it is somebody's

@@ -1,14 +1,15 @@
--- Reads the strings of all keys at once where some of them are lists, up to an ask that is no spend: values, and whether
--- those without one are fresh.
+-- Reads the strings of all keys at once where some of them are lists, up to an ask that has other keys too: values, and
+-- whether those without one are fresh.
 values = {}
 local names, places = {}, {}
 local ask, place = 0, 0
-local isSpend = true
-while place < keys and isSpend do
+local known = true
+while place < keys and known do
   ask = ask + 1
   local plan = plans[numbers and numbers[ask] or 1]
-  isSpend = plan[1] == "spend"
-  for part = 3, isSpend and #plan or 0, 2 do
+  local mode = plan[1]
+  known = mode == "spend" or mode == "peek" or mode == "give" or mode == "forget"
+  for part = 3, known and #plan or 0, 2 do
     place = place + 1
     values[place] = false
     if plan[part] ~= "log" then
@@ -25,5 +26,5 @@ if #names > 0 then
       absent[#absent + 1] = names[i]
     end
   end
-  fresh = isSpend and absent and try("EXISTS", spread(absent)) == 0
+  fresh = known and absent and try("EXISTS", spread(absent)) == 0
 end
