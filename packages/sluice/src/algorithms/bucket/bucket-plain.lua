@@ -5,7 +5,8 @@ if value and #value == 12 then
   full = unpack(">i7", value)
   before = full + 1
 end
-local ahead = max(full - now, 0) + cost
+local ahead = cost
+if full > now then ahead = full - now + cost end
 -- with room left it lies no further ahead than its capacity: no clock has jumped
 if ahead <= span and (before > 0 or fresh and not value) then
   first = ahead

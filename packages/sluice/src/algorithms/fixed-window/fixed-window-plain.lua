@@ -7,12 +7,13 @@ if value and #value == 25 then
   before = stop
   if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and now - now % window + window or start + window
 if stop == now then stop = ends end
 used = used + cost
 -- a window that has begun and ends when it should is not of a clock that has jumped
 if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
   first, second = used, stop - now
   expiresAt = stop
-  text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+  if reach < window / 1000 then reach = window / 1000 end
+  text = pack(">I7I7I6I5", start, stop, used, reach)
 end

@@ -22,10 +22,12 @@ if newest and #newest == 19 and #head[1] >= 19 then
   local last, sum, till = unpack(">I7I6I6", newest)
   local total = (sum - base + WRAP) % WRAP + cost
   if oldest and #oldest >= 19 and last <= now and total <= limit then
-    local expiry = max(ceil((now + window) / 1000), till)
-    merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+    before = till * 1000
+    expiresAt = now + window
+    expiresAt = expiresAt + -expiresAt % 1000
+    if expiresAt < before then expiresAt = before end
+    merges = before >= last + window and last - last % merge == now - now % merge
     first, second = total, window
-    expiresAt, before = expiry * 1000, till * 1000
-    text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+    text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
   end
 end

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "02df24b4ba499b80c589cd34a98d28726975f6ad",
+    sha: "6ed7442784d3c6ca8089d6d554edb63afc75a809",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -23,13 +23,13 @@ local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then error({ err = failed }) end
@@ -46,7 +46,8 @@ if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 end
-local ahead = max(full - now, 0) + cost
+local ahead = cost
+if full > now then ahead = full - now + cost end
 if ahead <= span and (before > 0 or fresh and not value) then
 first = ahead
 expiresAt = now + ahead + 1
@@ -69,13 +70,14 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and now - now % window + window or start + window
 if stop == now then stop = ends end
 used = used + cost
 if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
 first, second = used, stop - now
 expiresAt = stop
-text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+if reach < window / 1000 then reach = window / 1000 end
+text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then return nil end
@@ -107,11 +109,13 @@ end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
 if oldest and #oldest >= 19 and last <= now and total <= limit then
-local expiry = max(ceil((now + window) / 1000), till)
-merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+before = till * 1000
+expiresAt = now + window
+expiresAt = expiresAt + -expiresAt % 1000
+if expiresAt < before then expiresAt = before end
+merges = before >= last + window and last - last % merge == now - now % merge
 first, second = total, window
-expiresAt, before = expiry * 1000, till * 1000
-text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
 end
 end
 end
@@ -134,12 +138,12 @@ end
 if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
@@ -560,12 +564,12 @@ local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
@@ -1056,7 +1060,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "8300f67c69ebafcbf310b1bd9f610295dffd5d38",
+    sha: "25edd0296a180880edc159fc09501c063fc6f9f2",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1103,7 +1107,8 @@ if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 end
-local ahead = max(full - now, 0) + cost
+local ahead = cost
+if full > now then ahead = full - now + cost end
 if ahead <= span and (before > 0 or fresh and not value) then
 first = ahead
 expiresAt = now + ahead + 1
@@ -1113,13 +1118,13 @@ end
 if not text then break end
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
@@ -1166,7 +1171,8 @@ if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 end
-local ahead = max(full - now, 0) + cost
+local ahead = cost
+if full > now then ahead = full - now + cost end
 if ahead <= span and (before > 0 or fresh and not value) then
 first = ahead
 expiresAt = now + ahead + 1
@@ -1185,13 +1191,13 @@ for part = 1, parts do
 local key, text, expiresAt, before, merges, gone =
 KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
@@ -1206,13 +1212,13 @@ local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then error({ err = failed }) end
@@ -1229,7 +1235,8 @@ if value and #value == 12 then
 full = unpack(">i7", value)
 before = full + 1
 end
-local ahead = max(full - now, 0) + cost
+local ahead = cost
+if full > now then ahead = full - now + cost end
 if ahead <= span and (before > 0 or fresh and not value) then
 first = ahead
 expiresAt = now + ahead + 1
@@ -1542,7 +1549,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "08681f5fccd87ab1e1345e73b9db722a80a94ca1",
+    sha: "787f6cecadc36a1382a30c11b7f22366b3b15b17",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1590,25 +1597,26 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and now - now % window + window or start + window
 if stop == now then stop = ends end
 used = used + cost
 if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
 first, second = used, stop - now
 expiresAt = stop
-text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+if reach < window / 1000 then reach = window / 1000 end
+text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then break end
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
@@ -1656,13 +1664,14 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and now - now % window + window or start + window
 if stop == now then stop = ends end
 used = used + cost
 if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
 first, second = used, stop - now
 expiresAt = stop
-text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+if reach < window / 1000 then reach = window / 1000 end
+text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then break end
@@ -1677,13 +1686,13 @@ for part = 1, parts do
 local key, text, expiresAt, before, merges, gone =
 KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
@@ -1698,13 +1707,13 @@ local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then error({ err = failed }) end
@@ -1720,13 +1729,14 @@ start, stop, used, reach = unpack(">I7I7I6I5", value)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
-local ends = aligned == 1 and (floor(now / window) + 1) * window or start + window
+local ends = aligned == 1 and now - now % window + window or start + window
 if stop == now then stop = ends end
 used = used + cost
 if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
 first, second = used, stop - now
 expiresAt = stop
-text = pack(">I7I7I6I5", start, stop, used, max(reach, ceil(window / 1000)))
+if reach < window / 1000 then reach = window / 1000 end
+text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then return nil end
@@ -1952,7 +1962,7 @@ end
 return reply`,
   },
   log: {
-    sha: "5618e7ec2bbdbeef9508f746f4ace9b9d1e6f736",
+    sha: "9bdcfc6378cfd960711930a4907f35f7f1353b5e",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1996,11 +2006,13 @@ end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
 if oldest and #oldest >= 19 and last <= now and total <= limit then
-local expiry = max(ceil((now + window) / 1000), till)
-merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+before = till * 1000
+expiresAt = now + window
+expiresAt = expiresAt + -expiresAt % 1000
+if expiresAt < before then expiresAt = before end
+merges = before >= last + window and last - last % merge == now - now % merge
 first, second = total, window
-expiresAt, before = expiry * 1000, till * 1000
-text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
 end
 end
 end
@@ -2016,12 +2028,12 @@ end
 if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
@@ -2068,11 +2080,13 @@ end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
 if oldest and #oldest >= 19 and last <= now and total <= limit then
-local expiry = max(ceil((now + window) / 1000), till)
-merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+before = till * 1000
+expiresAt = now + window
+expiresAt = expiresAt + -expiresAt % 1000
+if expiresAt < before then expiresAt = before end
+merges = before >= last + window and last - last % merge == now - now % merge
 first, second = total, window
-expiresAt, before = expiry * 1000, till * 1000
-text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
 end
 end
 end
@@ -2097,12 +2111,12 @@ end
 if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
@@ -2120,13 +2134,13 @@ local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
 failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == ceil(before / STRETCH) then
+elseif stretch == before + -before % STRETCH then
 failed = try("SET", key, text, "KEEPTTL").err
 else
-failed = try("SET", key, text, "PXAT", format("%d", stretch * 900)).err
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then error({ err = failed }) end
@@ -2155,11 +2169,13 @@ end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
 if oldest and #oldest >= 19 and last <= now and total <= limit then
-local expiry = max(ceil((now + window) / 1000), till)
-merges = till >= ceil((last + window) / 1000) and floor(last / merge) == floor(now / merge)
+before = till * 1000
+expiresAt = now + window
+expiresAt = expiresAt + -expiresAt % 1000
+if expiresAt < before then expiresAt = before end
+merges = before >= last + window and last - last % merge == now - now % merge
 first, second = total, window
-expiresAt, before = expiry * 1000, till * 1000
-text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiry)
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
 end
 end
 end
@@ -2180,12 +2196,12 @@ end
 if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
 if not failed then
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
@@ -2270,12 +2286,12 @@ local function units(sum, base) return (sum - base + WRAP) % WRAP end
 local function expire(key, expiresAt, before)
 local failed
 do
-local stretch = ceil(expiresAt / STRETCH)
+local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
 set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
-elseif stretch ~= ceil(before / STRETCH) then
-set = try("PEXPIREAT", key, format("%d", stretch * 900))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
 failed = type(set) == "table" and set.err
 end
