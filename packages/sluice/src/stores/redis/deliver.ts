@@ -17,8 +17,7 @@ const FIRST_PAUSE = 4
 
 /**
  * Answers groups with one call, and those that certainly did not run with another, while they have patience; then all is
- * `over`. No async function: nearly every call has an answer at once and for good, and the promises of one would
- * take longer than all else here.
+ * `over`. No async function: nearly every call is answered once and for good, and needs none of the promises of one.
  */
 export function deliver(
   route: Route,
