@@ -41,6 +41,8 @@ const algorithms = {
 /** What a file says of one algorithm. */
 function of(name, file) {
   const { path, terms, never, write } = algorithms[name]
+  // by fewer arguments a script could not tell such a call from others
+  if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   return load(file, {
     "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),

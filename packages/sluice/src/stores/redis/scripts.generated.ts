@@ -1060,7 +1060,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "25edd0296a180880edc159fc09501c063fc6f9f2",
+    sha: "61e8b63557d682e5b96472762cfa4e9e4ff8db96",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1078,8 +1078,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-if #ARGV == 3 + 2 then
-local cost, span, reach = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+if ARGV[5] then
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1097,6 +1096,8 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
+if #ARGV == 3 + 2 then
+local cost, span, reach = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
 local text, expiresAt, before, merges, gone, first, second
@@ -1132,26 +1133,8 @@ reply[told + 1], reply[told + 2] = first, second
 told = second and told + 2 or told + 1
 used = i
 end
-if used == keys then return reply end
 asks = used
-elseif ARGV[5] then
-do
-if keys == 1 then
-local value = try("GET", KEYS[1])
-fresh = value == false
-values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
-local absent
-for i = 1, keys do
-if not values[i] then
-absent = absent or {}
-absent[#absent + 1] = KEYS[i]
-end
-end
-fresh = absent and try("EXISTS", spread(absent)) == 0
-end
-end
 local parts = (#ARGV - 2) / 3
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
@@ -1205,8 +1188,9 @@ end
 if failed then break end
 asks, used, told = asks + 1, used + parts, at
 end
-if used == keys then return reply end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+if used == keys then return reply end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
@@ -1549,7 +1533,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "787f6cecadc36a1382a30c11b7f22366b3b15b17",
+    sha: "828bfffa111a8795beed099cd725671b2684b6ff",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1567,8 +1551,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-if #ARGV == 4 + 2 then
-local cost, limit, window, aligned = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if ARGV[5] then
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1586,6 +1569,8 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
+if #ARGV == 4 + 2 then
+local cost, limit, window, aligned = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
 local text, expiresAt, before, merges, gone, first, second
@@ -1624,26 +1609,8 @@ reply[told + 1], reply[told + 2] = first, second
 told = second and told + 2 or told + 1
 used = i
 end
-if used == keys then return reply end
 asks = used
-elseif ARGV[5] then
-do
-if keys == 1 then
-local value = try("GET", KEYS[1])
-fresh = value == false
-values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
-local absent
-for i = 1, keys do
-if not values[i] then
-absent = absent or {}
-absent[#absent + 1] = KEYS[i]
-end
-end
-fresh = absent and try("EXISTS", spread(absent)) == 0
-end
-end
 local parts = (#ARGV - 2) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
@@ -1700,8 +1667,9 @@ end
 if failed then break end
 asks, used, told = asks + 1, used + parts, at
 end
-if used == keys then return reply end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+if used == keys then return reply end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)
@@ -1962,7 +1930,7 @@ end
 return reply`,
   },
   log: {
-    sha: "9bdcfc6378cfd960711930a4907f35f7f1353b5e",
+    sha: "eaee43c7b6d63a9099fe9d798400d02c9979570d",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
 local spread = unpack
@@ -1980,6 +1948,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+if ARGV[5] then
 if #ARGV == 4 + 2 then
 local cost, limit, window, merge = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 for i = 1, keys do
@@ -2044,9 +2013,8 @@ reply[told + 1], reply[told + 2] = first, second
 told = second and told + 2 or told + 1
 used = i
 end
-if used == keys then return reply end
 asks = used
-elseif ARGV[5] then
+else
 local parts = (#ARGV - 2) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
@@ -2127,8 +2095,9 @@ end
 if failed then break end
 asks, used, told = asks + 1, used + parts, at
 end
-if used == keys then return reply end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+if used == keys then return reply end
 end
 local plain, writers = {}, {}
 local function write(key, text, expiresAt, before)

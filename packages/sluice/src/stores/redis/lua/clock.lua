@@ -1,5 +1,4 @@
--- What comes first in every script: the time, read once, and what all of it uses. No function yet: one that is made costs
--- a call as much as a command does.
+-- What comes first in every script: the time, read once, and what all of it uses. No function yet: see lane.lua.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
 local call, try = redis.call, redis.pcall
 local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format

@@ -1,58 +1,58 @@
 -- Answers plain asks that are alike in all but their keys, as those of nearly all calls are: in one loop, without a function
--- or JSON, which would cost a call for one ask more than everything else does. With the first ask that is not plain,
--- or cannot be written down, it leaves the rest to what follows.
+-- or JSON, which took more than a third of a call for one ask. With the first ask that is not plain, or cannot be
+-- written down, it leaves the rest to what follows.
 -- ARGV     [3] and on, for each part of an ask the terms that it needs, the first of them for all that it costs: three
 --          or more, as no other call has
-if #ARGV == TERMS + 2 then
-  --@ terms of the call
+if ARGV[5] then
   --@ read
-  for i = 1, keys do
-    local key, value = KEYS[i], values and values[i]
-    local text, expiresAt, before, merges, gone, first, second
-    --@ plain
-    if not text then break end
-    local failed
-    --@ write
-    if failed then break end
-    reply[told + 1], reply[told + 2] = first, second
-    told = second and told + 2 or told + 1
-    used = i
-  end
-  if used == keys then return reply end
-  asks = used
-elseif ARGV[5] then
-  --@ read
-  local parts = (#ARGV - 2) / TERMS
-  local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
-  local terms = {}
-  for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
-  while used < keys do
-    local at = told
-    local looked = 0
-    -- all are looked at before the first is written
-    while looked < parts do
-      local place = looked * TERMS + 2
-      --@ terms of a part
-      local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+  if #ARGV == TERMS + 2 then
+    --@ terms of the call
+    for i = 1, keys do
+      local key, value = KEYS[i], values and values[i]
       local text, expiresAt, before, merges, gone, first, second
       --@ plain
       if not text then break end
-      looked = looked + 1
-      texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
-      reply[at + 1], reply[at + 2] = first, second
-      at = second and at + 2 or at + 1
-    end
-    if looked < parts then break end
-    local failed
-    for part = 1, parts do
-      local key, text, expiresAt, before, merges, gone =
-        KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+      local failed
       --@ write
       if failed then break end
+      reply[told + 1], reply[told + 2] = first, second
+      told = second and told + 2 or told + 1
+      used = i
     end
-    if failed then break end
-    asks, used, told = asks + 1, used + parts, at
+    asks = used
+  else
+    local parts = (#ARGV - 2) / TERMS
+    local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
+    local terms = {}
+    for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+    while used < keys do
+      local at = told
+      local looked = 0
+      -- all are looked at before the first is written
+      while looked < parts do
+        local place = looked * TERMS + 2
+        --@ terms of a part
+        local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+        local text, expiresAt, before, merges, gone, first, second
+        --@ plain
+        if not text then break end
+        looked = looked + 1
+        texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+        reply[at + 1], reply[at + 2] = first, second
+        at = second and at + 2 or at + 1
+      end
+      if looked < parts then break end
+      local failed
+      for part = 1, parts do
+        local key, text, expiresAt, before, merges, gone =
+          KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+        --@ write
+        if failed then break end
+      end
+      if failed then break end
+      asks, used, told = asks + 1, used + parts, at
+    end
+    for extra = #reply, told + 1, -1 do reply[extra] = nil end
   end
   if used == keys then return reply end
-  for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
