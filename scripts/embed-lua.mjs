@@ -45,7 +45,7 @@ function of(name, file) {
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   return load(file, {
-    "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 3}])`),
+    "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 4}])`),
     "terms of a part": bound((_, i) => `terms[place + ${i + 1}]`),
     "terms of a plan": [
       ...never.map((term) => `if terms.${term} then return nil end`),

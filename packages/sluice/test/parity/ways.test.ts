@@ -22,8 +22,19 @@ const scopes = [scopeOf("ways", "one"), scopeOf("ways", "other")] as const
 /** The same call, so that a script answers it in its lane, by plain functions, and step by step. */
 const ways: Record<string, (args: readonly string[]) => readonly string[]> = {
   lane: (args) => args,
-  plain: (args) => [...args.slice(0, 2), ""],
-  step: (args) => [...args.slice(0, 2), "", "1"],
+  plain: byPlans,
+  step: (args) => [...byPlans(args), "1"],
+}
+
+/** A call of asks alike in all but their counts, with a plan for each count in place of what a lane needs. */
+function byPlans(args: readonly string[]): string[] {
+  const [now, plansText, counts] = args as [string, string, string]
+  if (args.length <= 4 || counts === "") return [now, plansText, args.length > 4 ? "" : counts]
+  const [[mode, , ...parts]] = JSON.parse(plansText) as [[string, number, ...unknown[]]]
+  const each = [...counts].map((byte) => byte.charCodeAt(0))
+  const plans = [...new Set(each)]
+  const numbers = each.map((count) => plans.indexOf(count) + 1)
+  return [now, JSON.stringify(plans.map((count) => [mode, count, ...parts])), JSON.stringify(numbers)]
 }
 
 /** Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last. */
@@ -31,7 +42,10 @@ const callOf = fc.record({
   keys: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1 }),
   under: fc.constantFrom("one", "other", "both"),
   share: fc.constantFrom(0, 0, 0.1, 0.4, 1, 3),
-  count: fc.constantFrom(1, 1, 1, 2, 5),
+  counts: fc.oneof(
+    fc.constantFrom([1], [1], [2], [5]),
+    fc.array(fc.constantFrom(1, 1, 2, 5, 127, 128), { minLength: 4, maxLength: 4 }),
+  ),
   moves: fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom(0, 0.01, 0.3, 1, 1.01) },
     fc.constantFrom(-0.2, -5, 40),
@@ -44,16 +58,18 @@ const historyOf = (kind: Kind) =>
 test.each(kinds)("asks under a %s are answered and stored alike in every way", async (kind) => {
   const seed = 3_000
   let inLane = 0
+  let byCounts = 0
   for (const [index, [policies, calls]] of fc.sample(historyOf(kind), { seed, numRuns: 60 }).entries()) {
     let at = 1_700_000_000_000_000
-    for (const [step, { keys, under, share, count, moves }] of calls.entries()) {
+    for (const [step, { keys, under, share, counts, moves }] of calls.entries()) {
       const policy = policies[under === "other" ? 1 : 0] as Policy
       const cost = Math.max(1, Math.round(share * limitOf(policy)))
       at = Math.max(0, at + Math.round(moves * Math.min(periodOf(policy), 1e14)))
-      const asks = keys.map((key) => {
+      const asks = keys.map((key, i) => {
         const first: Part = { scope: scopes[0], key: `${index}-${key}`, policy, cost }
         const second: Part = { ...first, scope: scopes[1], policy: policies[1] as Policy }
         const parts = under === "both" ? [first, second] : [first]
+        const count = counts[i % counts.length] as number
         return { parts, count, mode: "spend" as const, follows: false }
       })
       const seen = await Promise.all(
@@ -61,6 +77,7 @@ test.each(kinds)("asks under a %s are answered and stored alike in every way", a
           const nameOf = (part: Part) => `${way}:${stateKey(part)}:${countingOf(part.policy).suffix}`
           const { script, keys, args } = encodeAsks(nameOf, String(at), asks)
           if (way === "lane" && args.length > 4) inLane += 1
+          if (way === "lane" && args.length > 4 && args[2] !== "") byCounts += 1
           const reply = await client.eval(script.source, keys.length, ...keys, ...change(args))
           return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
         }),
@@ -71,5 +88,7 @@ test.each(kinds)("asks under a %s are answered and stored alike in every way", a
     }
   }
   // one that counts steps has no lane
-  if (kind !== "tokenBucket interval") expect(inLane).toBeGreaterThan(400)
+  if (kind === "tokenBucket interval") return
+  expect(inLane).toBeGreaterThan(400)
+  expect(byCounts).toBeGreaterThan(100)
 })

@@ -89,13 +89,17 @@ export function scriptCalls(policies: readonly Policy[]) {
   }
 
   return (keys: readonly string[], args: readonly string[]): WireCall => {
-    const [now, plansText, numbersText] = args as [string, string, string]
+    const [now, plansText, numbersText, ...terms] = args as [string, string, string, ...string[]]
     const plans = plansByText.get(plansText) ?? (JSON.parse(plansText) as Plan[])
     plansByText.set(plansText, plans)
-    const numbers = numbersText.startsWith("[") ? (JSON.parse(numbersText) as number[]) : undefined
+    // in calls that have terms beside the plan, the counts are in that place, a byte each
+    const inLane = terms.length > 1
+    const numbers = !inLane && numbersText !== "" ? (JSON.parse(numbersText) as number[]) : undefined
+    const counts = inLane && numbersText !== "" ? numbersText : undefined
     const asks: WireAsk[] = []
     for (let used = 0; used < keys.length; ) {
-      const [mode, count, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan
+      const [mode, planned, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan
+      const count = counts?.charCodeAt(asks.length) ?? planned
       const parts: Part[] = []
       for (let i = 0; i < rest.length; i += 2) {
         const { scope, key, suffix } = placeAt(keys[used++] as string)

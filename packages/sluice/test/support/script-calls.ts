@@ -63,12 +63,12 @@ function spendsOf(command: RespValue): string[] | undefined {
   if (!Array.isArray(command) || !/^evalsha$|^eval$/i.test(String(command[0]))) return undefined
   const count = Number(command[2])
   const keys = command.slice(3, 3 + count).map(String)
-  const [, plansText, numbersText] = command.slice(3 + count).map(String)
+  const [, plansText, numbersText, , term] = command.slice(3 + count).map(String)
   // a script that is no ask
   if (plansText?.startsWith('[["') !== true) return undefined
   const plans = JSON.parse(plansText) as unknown[][]
-  // asks that are alike have their terms in that place, or nothing
-  const numbers = numbersText?.startsWith("[") ? (JSON.parse(numbersText) as number[]) : undefined
+  // asks that are alike have nothing in that place, or, if terms follow, their counts
+  const numbers = term === undefined && numbersText ? (JSON.parse(numbersText) as number[]) : undefined
   const spends: string[] = []
   for (let used = 0, ask = 0; used < keys.length; ask += 1) {
     const plan = plans[(numbers?.[ask] ?? 1) - 1] as unknown[]

@@ -48,17 +48,20 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
   const keys: string[] = []
   const first = asks[0] as SentAsk
   let alike = true
+  let asOften = true
   let follows = false
   for (const ask of asks) {
     const { parts, note } = ask
     for (let i = 0; i < parts.length; i += 1) keys.push(keyOf(parts[i] as Part))
     if (note !== undefined) keys.push(note.key)
-    alike &&= samePlan(ask, first)
+    alike &&= ask.mode === first.mode && samePrice(parts, first.parts)
+    asOften &&= ask.count === first.count
     follows ||= ask.follows
   }
-  // asks that come together are most often alike
-  if (alike) {
-    const { script, args } = callOf(first, follows)
+  // asks that come together are most often alike, or differ in how many they are
+  const common = !alike ? undefined : asOften ? callOf(first, follows) : callByCounts(asks, follows)
+  if (common !== undefined) {
+    const { script, args } = common
     return { script, keys, args: now === "" ? args : [now, ...args.slice(1)] }
   }
   const plans = new Map<string, { readonly number: number; readonly ask: SentAsk }>()
@@ -88,10 +91,28 @@ function callOf(ask: ScriptAsk, follows: boolean): Omit<Call, "keys"> {
   const known = usual && usualCalls.get(usual)
   if (known !== undefined) return known
   const plan = `[${planText(ask)}]`
-  const args = ["", plan, ...(follows ? ["", "1"] : (plainTerms(ask) ?? [""]))]
+  const terms = follows ? undefined : plainTerms(ask)
+  const args = ["", plan, "", ...(follows ? ["1"] : (terms ?? []))]
   const call = { script: scriptFor([ask]), args }
   if (usual !== undefined) usualCalls.set(usual, call)
   return call
+}
+
+/** The largest count that is a byte in a text of any encoding. */
+const MOST_IN_A_BYTE = 127
+
+/** The same of plain asks that differ in their counts too; undefined if they are not plain, or one of them is large. */
+function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "keys"> | undefined {
+  const { parts, mode } = asks[0] as SentAsk
+  const { script, args } = callOf({ parts, mode, count: 1 }, follows)
+  const [now, plan, , ...terms] = args as [string, string, string, ...string[]]
+  if (follows || terms.length === 0) return undefined
+  let counts = ""
+  for (const { count } of asks) {
+    if (typeof count !== "number" || count > MOST_IN_A_BYTE) return undefined
+    counts += String.fromCharCode(count)
+  }
+  return { script, args: [now, plan, counts, ...terms] }
 }
 
 /** The terms of plain asks that need one algorithm, one by one for each part: see `lane.lua`. */

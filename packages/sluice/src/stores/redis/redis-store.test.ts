@@ -79,16 +79,32 @@ describe("a call", () => {
 
   test("sends the terms of plain asks that are alike one by one as well", () => {
     const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
-    expect(argsOf(ask("a"), ask("b"))).toEqual(["1", "5", "1000", "0"])
-    expect(argsOf({ ...ask("a", 2), count: 3 })).toEqual(["6", "5", "1000", "0"])
+    const terms = ["1", "5", "1000", "0"]
+    expect(argsOf(ask("a"), ask("b"))).toEqual(["", ...terms])
+    expect(argsOf({ ...ask("a", 2), count: 3 })).toEqual(["", "6", "5", "1000", "0"])
     expect(argsOf({ ...ask("a"), mode: "peek" })).toEqual([""])
     const parted = { ...ask("a").parts[0], policy: tokenBucket({ capacity: 1, refill: 3, every: 1 }) } as Part
     expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual([""])
     expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, parted] })).toEqual([""])
     const both = [...ask("a").parts, ...ask("a", 2).parts]
-    expect(argsOf({ ...ask("a"), parts: both })).toEqual(["1", "5", "1000", "0", "2", "5", "1000", "0"])
+    expect(argsOf({ ...ask("a"), parts: both })).toEqual(["", ...terms, "2", "5", "1000", "0"])
     const whole = { ...parted, policy: tokenBucket({ capacity: 1, refill: 1, every: 1 }) }
     expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, whole] })).toEqual([""])
+  })
+
+  test("sends the counts of plain asks that differ in them only, a byte each", () => {
+    const argsOf = (...counts: number[]) =>
+      encodeAsks(
+        ({ key }) => key,
+        "7",
+        counts.map((count, i) => ({ ...ask(`k${i}`), count })),
+      ).args.slice(1)
+    const plan = (count: number) =>
+      `["spend",${count},"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":1}]`
+    expect(argsOf(1, 3, 127)).toEqual([`[${plan(1)}]`, "\u0001\u0003\u007f", "1", "5", "1000", "0"])
+    expect(argsOf(2, 2)).toEqual([`[${plan(2)}]`, "", "2", "5", "1000", "0"])
+    // what is no byte in every encoding
+    expect(argsOf(1, 128)).toEqual([`[${plan(1)},${plan(128)}]`, "[1,2]"])
   })
 
   test("understands integers in any dress and nothing else", () => {

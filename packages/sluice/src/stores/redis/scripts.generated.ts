@@ -1,9 +1,9 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "6ed7442784d3c6ca8089d6d554edb63afc75a809",
+    sha: "7b8114d3b46b03b51dc3b9f17b0ba7e7e82f1997",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
+local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -154,6 +154,15 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
+if ARGV[5] and ARGV[3] ~= "" then
+numbers = { byte(ARGV[3], 1, -1) }
+for _, count in ipairs(numbers) do
+if not plans[count] then
+plans[count] = { spread(plans[1]) }
+plans[count][2] = count
+end
+end
+end
 local function readValues()
 do
 values = {}
@@ -1060,9 +1069,9 @@ end
 return reply`,
   },
   bucket: {
-    sha: "61e8b63557d682e5b96472762cfa4e9e4ff8db96",
+    sha: "d1e37d6d8043f37e7514cfe4e9cf2695605ca896",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
+local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1096,10 +1105,12 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-if #ARGV == 3 + 2 then
-local cost, span, reach = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+if #ARGV == 3 + 3 then
+local cost, span, reach = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
@@ -1135,16 +1146,18 @@ used = i
 end
 asks = used
 else
-local parts = (#ARGV - 2) / 3
+local parts = (#ARGV - 3) / 3
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
-for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
 while used < keys do
 local at = told
+local count = counts and counts[asks + 1] or 1
 local looked = 0
 while looked < parts do
-local place = looked * 3 + 2
+local place = looked * 3 + 3
 local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
+cost = cost * count
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -1236,6 +1249,15 @@ writers.bucket = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
+if ARGV[5] and ARGV[3] ~= "" then
+numbers = { byte(ARGV[3], 1, -1) }
+for _, count in ipairs(numbers) do
+if not plans[count] then
+plans[count] = { spread(plans[1]) }
+plans[count][2] = count
+end
+end
+end
 local function readValues()
 do
 if keys == 1 then
@@ -1533,9 +1555,9 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "828bfffa111a8795beed099cd725671b2684b6ff",
+    sha: "d24c5d3919414df43ae2029ac841dab4382fedbf",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
+local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1569,10 +1591,12 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-if #ARGV == 4 + 2 then
-local cost, limit, window, aligned = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+if #ARGV == 4 + 3 then
+local cost, limit, window, aligned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
@@ -1611,16 +1635,18 @@ used = i
 end
 asks = used
 else
-local parts = (#ARGV - 2) / 4
+local parts = (#ARGV - 3) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
-for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
 while used < keys do
 local at = told
+local count = counts and counts[asks + 1] or 1
 local looked = 0
 while looked < parts do
-local place = looked * 4 + 2
+local place = looked * 4 + 3
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+cost = cost * count
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -1716,6 +1742,15 @@ writers.fixedWindow = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
+if ARGV[5] and ARGV[3] ~= "" then
+numbers = { byte(ARGV[3], 1, -1) }
+for _, count in ipairs(numbers) do
+if not plans[count] then
+plans[count] = { spread(plans[1]) }
+plans[count][2] = count
+end
+end
+end
 local function readValues()
 do
 if keys == 1 then
@@ -1930,9 +1965,9 @@ end
 return reply`,
   },
   log: {
-    sha: "eaee43c7b6d63a9099fe9d798400d02c9979570d",
+    sha: "670af3e9b592d61d2be06161de94feff24a17b0d",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format = math.floor, math.ceil, math.max, string.format
+local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1949,10 +1984,12 @@ local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
-if #ARGV == 4 + 2 then
-local cost, limit, window, merge = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+if #ARGV == 4 + 3 then
+local cost, limit, window, merge = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -2015,16 +2052,18 @@ used = i
 end
 asks = used
 else
-local parts = (#ARGV - 2) / 4
+local parts = (#ARGV - 3) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
-for i = 3, #ARGV do terms[i] = tonumber(ARGV[i]) end
+for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
 while used < keys do
 local at = told
+local count = counts and counts[asks + 1] or 1
 local looked = 0
 while looked < parts do
-local place = looked * 4 + 2
+local place = looked * 4 + 3
 local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+cost = cost * count
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2181,6 +2220,15 @@ end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
+if ARGV[5] and ARGV[3] ~= "" then
+numbers = { byte(ARGV[3], 1, -1) }
+for _, count in ipairs(numbers) do
+if not plans[count] then
+plans[count] = { spread(plans[1]) }
+plans[count][2] = count
+end
+end
+end
 local function readValues()
 end
 local function takeBackReply()

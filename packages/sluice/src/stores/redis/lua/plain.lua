@@ -10,13 +10,24 @@
 --          moment of the debit in place of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, or "" if there is one plan
 --          [4] anything if a key comes twice
---          Of plain asks that are alike in all but their keys, in place of [3] and [4] their terms: see lane.lua
+--          Of plain asks that are alike in all but their keys and counts, in place of [3] and [4] their counts and their
+--          terms: see lane.lua
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
 --          For an ask that failed, what was wrong, in an array, while the others go on.
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 local keysDiffer = ARGV[5] or not ARGV[4]
+if ARGV[5] and ARGV[3] ~= "" then
+  -- a plan for each count, which is its number
+  numbers = { byte(ARGV[3], 1, -1) }
+  for _, count in ipairs(numbers) do
+    if not plans[count] then
+      plans[count] = { spread(plans[1]) }
+      plans[count][2] = count
+    end
+  end
+end
 
 local function readValues()
   --@ read
