@@ -34,6 +34,11 @@ export interface Explanation {
   readonly resetAfter: number
 }
 
+/** What has come of a spend, in the words of a Decision, and when the state stops mattering. */
+export interface Spent extends Omit<Explanation, "retryAfter"> {
+  readonly expiresAt: number
+}
+
 /** How many numbers a state in numbers has room for. */
 export const ROW = 8
 
@@ -71,6 +76,11 @@ export interface Algorithm<Terms, C extends Cells, View> {
   room(terms: Terms, view: View, count: number): number
   /** Spends `granted` times the cost; at a turn, of a view that was read for `lead` ahead of the clock. */
   take(terms: Terms, view: View, granted: number, cells: C, cell: number, lead?: number): number
+  /**
+   * Spends the cost once, of a state that is there, if it is as plain as its twin in Lua looks at first. Undefined if
+   * there is more to look at; then nothing has changed. Left out where there always is.
+   */
+  spendPlain?(terms: Terms, cells: C, cell: number, now: number): Spent | undefined
   /** How long until a turn of this cost, behind every turn that is booked; `Infinity` if there is none to be had. */
   turn(terms: Terms, view: View): number
   /** How the line of booked turns stands, in integers: different after each, and all that `restore` needs. */

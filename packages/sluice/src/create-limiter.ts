@@ -32,6 +32,7 @@ import {
   reservedUnder,
   settlementOf,
 } from "./reservation.js"
+import { shortcutOf } from "./shortcut.js"
 import { type Scope, scopeOf } from "./state-key.js"
 import type { Answer } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
@@ -83,6 +84,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   const guarded = ledger.layers?.outage?.(leased ?? exact, whenOut)
   const store = guarded ?? leased ?? exact
   const waiters = waiting(store, ledger.clock)
+  let shortcut = fixed && shortcutOf(store, charges(fixed, "", 1))
   let closed = false
 
   const policiesFor = (key: string, override?: unknown): Named => {
@@ -128,8 +130,12 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   }
 
   const tryAcquire = <O extends Policies>(key: string, options: TryAcquireOptions<O> = noOptions) => {
-    if (options === noOptions) return ask<O>("spend", key, noOptions)
     try {
+      if (options === noOptions) {
+        const decision = typeof key === "string" ? shortcut?.(key) : undefined
+        if (decision !== undefined) return Promise.resolve(decision as Decision<NameOf<O>>)
+        return ask<O>("spend", key, noOptions)
+      }
       checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy", "timeout", "signal"])
       const { timeout = 0 } = options
       checkSignal(options.signal)
@@ -155,6 +161,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   const close = async () => {
     if (!closed) release()
     closed = true
+    shortcut = undefined
     await Promise.all([waiters.close(closedError(name)), leased?.close()])
   }
 

@@ -59,6 +59,11 @@ export class Breaker {
     return true
   }
 
+  /** Nobody has looked after all: the next one does. */
+  unasked(): void {
+    this.#probing = false
+  }
+
   succeeded(): void {
     this.#inARow = 0
     if (!this.isOpen) {

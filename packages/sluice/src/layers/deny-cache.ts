@@ -1,9 +1,12 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
+import { decide } from "../decision.js"
 import { isPromise, Later, tell, type Waiter } from "../later.js"
+import type { Charge } from "../policies.js"
 import { samePolicy } from "../policy.js"
-import type { Place } from "../state-key.js"
+import { offerShortcut } from "../shortcut.js"
+import type { Place, Scope } from "../state-key.js"
 import type { Answer, Ask, Part, Store } from "../store.js"
 import { PlaceMap } from "./place-map.js"
 
@@ -59,13 +62,13 @@ function cacheOver(store: Store): Store {
       !ofOneKey(parts) ||
       first.key.length > LONGEST_KEY
     ) {
-      denials.delete(first)
+      denials.delete(first.scope, first.key)
       return
     }
     const toldAt = microseconds(clock)
     // what was asked by a clock that has been set back since would be remembered for as long as that
     const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
-    denials.set(first, { parts, answer, toldAt, until, probe: undefined, probedAt: 0 })
+    denials.set(first.scope, first.key, { parts, answer, toldAt, until, probe: undefined, probedAt: 0 })
   }
 
   const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
@@ -80,7 +83,8 @@ function cacheOver(store: Store): Store {
     if (known === undefined) return noted
     known.probedAt = askedAt
     known.probe = noted.then(undefined, (error: unknown) => {
-      denials.delete(ask.parts[0] as Part)
+      const { scope, key } = ask.parts[0] as Part
+      denials.delete(scope, key)
       throw error
     })
     return known.probe
@@ -90,11 +94,13 @@ function cacheOver(store: Store): Store {
     const { parts, mode } = asked
     if (mode === "charge") return withGift(parts, () => store.ask(asked))
     if (mode !== "spend" || parts.length === 0) return store.ask(asked)
-    const known = denials.get(parts[0] as Part)
+    const first = parts[0] as Part
+    const known = denials.get(first.scope, first.key)
     const now = microseconds(clock)
-    if (known === undefined || !covers(known, parts)) return askStore(asked, now, undefined)
-    // a clock that was set back says nothing of how long it still holds
-    if (now >= known.toldAt && now < known.until) return recall(known, parts, now)
+    if (known === undefined || !covers(known, parts) || !ofOneKey(parts)) {
+      return askStore(asked, now, undefined)
+    }
+    if (holds(known, now)) return recall(known, parts, now)
     // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
     const hangs = now - known.probedAt > LONGEST
     if (known.probe === undefined || hangs || hasWaited) return askStore(asked, now, known)
@@ -106,7 +112,7 @@ function cacheOver(store: Store): Store {
   const withGift = <T>(places: readonly Place[], give: () => T | PromiseLike<T>): T | PromiseLike<T> => {
     const drop = () => {
       gifts += 1
-      for (const place of places) denials.delete(place)
+      for (const { scope, key } of places) denials.delete(scope, key)
     }
     drop()
     const given = give()
@@ -114,7 +120,7 @@ function cacheOver(store: Store): Store {
     return given
   }
 
-  return {
+  const cache: Store = {
     ask: (asked) => ask(asked, false),
     giveBack: (parts, at) => withGift(parts, () => store.giveBack(parts, at)),
     leave: (turn) => withGift(turn.parts, () => store.leave(turn)),
@@ -122,6 +128,15 @@ function cacheOver(store: Store): Store {
     forget: (places) => withGift(places, () => store.forget(places)),
     clock,
   }
+  return offerShortcut(cache, (charged) => {
+    const { scope } = charged[0] as Charge
+    return (key) => {
+      const known = denials.get(scope, key)
+      if (known === undefined || !covers(known, charged)) return undefined
+      const now = microseconds(clock)
+      return holds(known, now) ? decide(charged, recall(known, charged, now)) : undefined
+    }
+  })
 }
 
 type Note = (ask: Ask, askedAt: number, giftsThen: number, answer: Answer) => void
@@ -156,15 +171,19 @@ class Noted extends Later<Answer> implements Waiter<Answer> {
   }
 }
 
-/** Whether an ask for these parts is denied as long as the remembered one is. */
+/** Whether it certainly holds still; a clock that was set back says nothing of that. */
+function holds({ toldAt, until }: Denial, now: number): boolean {
+  return now >= toldAt && now < until
+}
+
+/** Whether an ask for these parts, of its key, is denied as long as the remembered one is. */
 function covers(known: Denial, parts: readonly Part[]): boolean {
   if (parts.length !== known.parts.length) return false
   for (let i = 0; i < parts.length; i += 1) {
-    const { scope, key, policy, cost } = parts[i] as Part
+    const { scope, policy, cost } = parts[i] as Part
     const denied = known.parts[i] as Part
-    const samePlace = key === denied.key && scope.id === denied.scope.id
     const dearEnough = cost === denied.cost || (cost > denied.cost && countingOf(policy).algorithm.anyCost)
-    if (!samePlace || !dearEnough || !samePolicy(policy, denied.policy)) return false
+    if (scope.id !== denied.scope.id || !dearEnough || !samePolicy(policy, denied.policy)) return false
   }
   return true
 }
@@ -182,6 +201,7 @@ function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number)
 
 /** Whether a gift to the first of the parts is seen by all of them. */
 function ofOneKey(parts: readonly Part[]): boolean {
+  if (parts.length === 1) return true
   const [first] = parts as [Part]
   return parts.every(({ scope, key }) => key === first.key && scope.limiter === first.scope.limiter)
 }
@@ -200,20 +220,20 @@ class Recent<Value> {
   #young = new PlaceMap<Value>()
   #old = new PlaceMap<Value>()
 
-  get(place: Place): Value | undefined {
-    return this.#young.get(place) ?? this.#old.get(place)
+  get(scope: Scope, key: string): Value | undefined {
+    return this.#young.get(scope, key) ?? this.#old.get(scope, key)
   }
 
-  set(place: Place, value: Value): void {
-    this.#old.delete(place)
-    this.#young.set(place, value)
+  set(scope: Scope, key: string, value: Value): void {
+    this.#old.delete(scope, key)
+    this.#young.set(scope, key, value)
     if (this.#young.size < MOST_KEYS / 2) return
     this.#old = this.#young
     this.#young = new PlaceMap()
   }
 
-  delete(place: Place): void {
-    this.#young.delete(place)
-    this.#old.delete(place)
+  delete(scope: Scope, key: string): void {
+    this.#young.delete(scope, key)
+    this.#old.delete(scope, key)
   }
 }

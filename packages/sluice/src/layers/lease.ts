@@ -1,6 +1,9 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
+import { decide } from "../decision.js"
 import { isPromise } from "../later.js"
+import type { Charge } from "../policies.js"
+import { offerShortcut } from "../shortcut.js"
 import type { Answer, Ask, Leases, Part, Store } from "../store.js"
 import type { LeaseTerms } from "./lease-terms.js"
 import { type Block, Lease } from "./leased-key.js"
@@ -73,12 +76,12 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
 
   const leaseOf = ({ parts, mode }: Ask, now: number): Lease | undefined => {
     const first = parts[0] as Part
-    const known = table.get(first)
+    const known = table.get(first.scope, first.key)
     if (known !== undefined) return known.isOf(parts) ? known : undefined
     if (mode === "peek" || table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(parts))
       return undefined
     const lease = new Lease(parts, { time, share }, now)
-    table.set(first, lease)
+    table.set(first.scope, first.key, lease)
     timer ??= setTimeout(sweep, time / 2).unref()
     return lease
   }
@@ -89,13 +92,15 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       const now = clock()
       for (const lease of table.values()) {
         for (const block of lease.dropUnused(now)) giveBack(block)
-        if (lease.isIdle()) table.delete(lease.parts[0] as Part)
+        if (!lease.isIdle()) continue
+        const { scope, key } = lease.parts[0] as Part
+        table.delete(scope, key)
       }
     })
     timer = table.size > 0 ? setTimeout(sweep, time / 2).unref() : undefined
   }
 
-  return {
+  const leasing: Leases = {
     clock,
 
     ask(ask) {
@@ -123,9 +128,9 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     forget(places) {
       const forgotten = new Set(places.map(({ scope }) => scope.id))
       const drop = () => {
-        for (const place of places) {
+        for (const { scope, key } of places) {
           // what was debited under policies that are not forgotten goes back
-          for (const block of table.get(place)?.forget() ?? []) giveBack(block, forgotten)
+          for (const block of table.get(scope, key)?.forget() ?? []) giveBack(block, forgotten)
         }
       }
       drop()
@@ -142,6 +147,21 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       await background.settled()
     },
   }
+  return offerShortcut(leasing, (charged) => {
+    const { scope } = charged[0] as Charge
+    return (key) => {
+      const lease = table.get(scope, key)
+      if (lease === undefined || !lease.isOf(charged)) return undefined
+      const now = clock()
+      const block = lease.blocks[0]
+      if (block === undefined || block.isOver(now) || !block.covers(charged)) return undefined
+      // another block is taken by an ask
+      if (!lease.filling && lease.isLow(block)) return undefined
+      lease.count(now)
+      block.take(charged)
+      return decide(charged, lease.answer(charged, block.at, now))
+    }
+  })
 }
 
 /** Whether a block of these can be taken: the outflow of a leaky bucket would not be even. */

@@ -2,6 +2,7 @@ import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
 import { SluiceError, shown } from "../errors.js"
 import { isPromise, Later, tell, type Waiter } from "../later.js"
+import { offerShortcut, shortcutOf } from "../shortcut.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
@@ -140,7 +141,7 @@ export function outage(
     return inTime(breaker, called)
   }
 
-  return {
+  const guarded: Guarded = {
     ...(store.clock && { clock: store.clock }),
 
     get health() {
@@ -157,6 +158,11 @@ export function outage(
       } catch (error) {
         judge(breaker, error)
         return instead(breaker, ask, error)
+      }
+      if (!isPromise(answer) && answer.source !== undefined) {
+        // remembered here, or leased: it says nothing of the store
+        breaker.unasked()
+        return answer
       }
       return inTime(breaker, answer, ask)
     },
@@ -178,6 +184,11 @@ export function outage(
       return guard(places, () => store.forget(places))
     },
   }
+  return offerShortcut(guarded, (charged) => {
+    const shortcut = shortcutOf(store, charged)
+    if (shortcut === undefined) return undefined
+    return (key) => (missing > 0 || fallback.owes ? undefined : shortcut(key))
+  })
 }
 
 /** Whether an error says that the store cannot be had, rather than that one ask or one key is wrong. */

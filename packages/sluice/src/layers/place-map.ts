@@ -1,4 +1,4 @@
-import type { Place } from "../state-key.js"
+import type { Scope } from "../state-key.js"
 
 /** Values by limiter and key, whatever the policy. */
 export class PlaceMap<Value> {
@@ -12,26 +12,26 @@ export class PlaceMap<Value> {
     return this.#size
   }
 
-  get({ scope, key }: Place): Value | undefined {
-    return this.#size === 0 ? undefined : this.#keysOf(scope.limiter)?.get(key)
+  get({ limiter }: Scope, key: string): Value | undefined {
+    return this.#size === 0 ? undefined : this.#keysOf(limiter)?.get(key)
   }
 
-  set({ scope, key }: Place, value: Value): void {
-    let byKey = this.#byLimiter.get(scope.limiter)
+  set({ limiter }: Scope, key: string, value: Value): void {
+    let byKey = this.#byLimiter.get(limiter)
     if (byKey === undefined) {
       byKey = new Map()
-      this.#byLimiter.set(scope.limiter, byKey)
+      this.#byLimiter.set(limiter, byKey)
     }
     if (!byKey.has(key)) this.#size += 1
     byKey.set(key, value)
   }
 
-  delete({ scope, key }: Place): void {
-    const byKey = this.#size === 0 ? undefined : this.#byLimiter.get(scope.limiter)
+  delete({ limiter }: Scope, key: string): void {
+    const byKey = this.#size === 0 ? undefined : this.#byLimiter.get(limiter)
     if (byKey === undefined || !byKey.delete(key)) return
     this.#size -= 1
     if (byKey.size > 0) return
-    this.#byLimiter.delete(scope.limiter)
+    this.#byLimiter.delete(limiter)
     this.#lastKeys = undefined
   }
 

@@ -1,5 +1,6 @@
 import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
+import { spendPlain } from "./bucket-plain.js"
 import {
   ANCHOR,
   type BucketView,
@@ -163,6 +164,8 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
     return keep(terms, view, terms.reach + wholeMilliseconds(lead), cells, cell)
   },
+
+  spendPlain,
 
   turn(terms, view) {
     if (terms.queue === 0) return this.wait(terms, this.tell(terms, view, true))

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { fixedWindow as fixedWindowPolicy, type Policy, slidingLog } from "../../policy.js"
-import { fixedWindow, STOP, USED } from "./fixed-window.js"
+import { fixedWindow } from "./fixed-window.js"
+import { STOP, USED } from "./fixed-window-state.js"
 
 const now = 1_780_000_000_250_000
 const seconds = 1_000_000

@@ -1,43 +1,16 @@
 import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-
-/**
- * A window lasts from `start` to `stop`; `used` units of it are spent.
- *
- * It may have been opened under another policy (a deploy, a policy given in a call). A grant then moves the end
- * to where the granting policy needs it: by the clock, no sooner than its own window ends; from first use, so that
- * the window is as long as its own. So each policy keeps its bound whoever else counts in the same window.
- *
- * While turns are booked ahead, the window is that of the last turn, and may be yet to open. Windows then follow each
- * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
- */
-export interface FixedWindowTerms {
-  readonly limit: number
-  readonly window: number
-  /** 1: windows are cut at multiples of their length; 0: they open with their first use. */
-  readonly aligned: 0 | 1
-  readonly cost: number
-}
-
-export const START = 0
-export const STOP = 1
-export const USED = 2
-/** Milliseconds: the longest window of the policies that granted in it, and more by what was booked ahead. */
-export const REACH = 3
-/** 1: it was booked, and whoever comes before it opens has to wait; 0: it was open when it was first used. */
-export const BOOKED = 4
-
-export interface FixedWindowView {
-  now: number
-  start: number
-  stop: number
-  used: number
-  reach: number
-  booked: 0 | 1
-  /** Microseconds until it opens, if it was booked. */
-  opens: number
-  jumped: boolean
-}
+import { spendPlain } from "./fixed-window-plain.js"
+import {
+  BOOKED,
+  type FixedWindowTerms,
+  type FixedWindowView,
+  keep,
+  REACH,
+  START,
+  STOP,
+  USED,
+} from "./fixed-window-state.js"
 
 /** The one view, as in a bucket. */
 const seen: FixedWindowView = {
@@ -51,6 +24,16 @@ const seen: FixedWindowView = {
   jumped: false,
 }
 
+/**
+ * A window lasts from `start` to `stop`; `used` units of it are spent.
+ *
+ * It may have been opened under another policy (a deploy, a policy given in a call). A grant then moves the end
+ * to where the granting policy needs it: by the clock, no sooner than its own window ends; from first use, so that
+ * the window is as long as its own. So each policy keeps its bound whoever else counts in the same window.
+ *
+ * While turns are booked ahead, the window is that of the last turn, and may be yet to open. Windows then follow each
+ * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
+ */
 export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowView> = {
   lua: "fixedWindow",
   inNumbers: true,
@@ -114,6 +97,8 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     view.used += granted * terms.cost
     return keep(view, cells, cell)
   },
+
+  spendPlain,
 
   turn(terms, view) {
     return this.wait(terms, this.tell(terms, view, true))
@@ -210,17 +195,4 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
   },
 
   holds: (_terms, level) => level[1] as number,
-}
-
-function keep(
-  { start, stop, used, reach, booked }: FixedWindowView,
-  cells: Float64Array,
-  cell: number,
-): number {
-  cells[cell + START] = start
-  cells[cell + STOP] = stop
-  cells[cell + USED] = used
-  cells[cell + REACH] = reach
-  cells[cell + BOOKED] = booked
-  return stop
 }

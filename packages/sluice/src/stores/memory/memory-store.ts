@@ -2,6 +2,8 @@ import type { Level } from "../../algorithm.js"
 import { countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
+import type { Charge } from "../../policies.js"
+import { offerShortcut, type Shortcut } from "../../shortcut.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
 import { Shelf } from "./shelf.js"
@@ -85,7 +87,7 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
 
   const turns = turnsOn(shelf, look, giveBack)
 
-  return {
+  const store: MemoryStore = {
     clock,
 
     ask(ask) {
@@ -126,5 +128,36 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
     get size() {
       return shelf.size
     },
+  }
+  return offerShortcut(store, (charged) => shortcutTo(shelf, clock, charged))
+}
+
+/** Spends of keys that are there, under one policy that is as plain as it looks. */
+function shortcutTo(shelf: Shelf, clock: Clock, [only, second]: readonly Charge[]): Shortcut | undefined {
+  if (only === undefined || second !== undefined) return undefined
+  const { name, scope, policy, cost } = only
+  const counting = countingOf(policy)
+  const { algorithm } = counting
+  if (algorithm.spendPlain === undefined) return undefined
+  const terms = termsOf(policy, cost)
+  return (key) => {
+    const slot = shelf.find(scope, counting, key)
+    if (slot === undefined) return undefined
+    const cells = shelf.cells(slot, algorithm)
+    const cell = shelf.cell(slot, algorithm)
+    const spent = algorithm.spendPlain?.(terms, cells, cell, microseconds(clock))
+    if (spent === undefined) return undefined
+    const { expiresAt, limit, remaining, resetAfter } = spent
+    shelf.written(slot, expiresAt)
+    return {
+      allowed: true,
+      policy: name,
+      limit,
+      remaining,
+      retryAfter: 0,
+      resetAfter,
+      source: "store",
+      degraded: false,
+    }
   }
 }
