@@ -40,6 +40,11 @@ export class BreakerLaws {
     this.#probing = true
   }
 
+  /** Nobody has looked after all. */
+  unasked(): void {
+    this.#probing = false
+  }
+
   /** Somebody is answered without the store. */
   spared(): void {
     if (!this.#open || this.#probing) return

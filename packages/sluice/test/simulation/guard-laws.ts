@@ -139,11 +139,16 @@ export class GuardLaws {
     call.asked = true
     const answer = run()
     if (!isPromise(answer)) {
+      // what is remembered or leased says nothing of the store
+      const { source } = (answer ?? {}) as Partial<Answer>
+      call.atHand = source !== undefined
+      if (!call.atHand) this.#sound = true
       this.#told(call, answer)
       return answer
     }
     return answer.then(
       (value) => {
+        this.#sound = true
         this.#told(call, value)
         return value
       },
@@ -205,7 +210,6 @@ export class GuardLaws {
   }
 
   #told(call: Call, answer: unknown): void {
-    this.#sound = true
     if (!call.over) {
       call.answer = answer
       call.answered = true
@@ -271,6 +275,7 @@ export class GuardLaws {
     if (!this.#laws.wholeStore) return
     if (call.asked) this.#breaker.asked()
     else this.#breaker.spared()
+    if (call.atHand) this.#breaker.unasked()
   }
 
   #fails(): void {

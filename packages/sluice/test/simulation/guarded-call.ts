@@ -12,6 +12,8 @@ export interface Call {
   /** Whether the store was asked, and charged before with what had been spent without it. */
   asked: boolean
   charged: boolean
+  /** Whether the answer was remembered or leased: the store was not reached for it. */
+  atHand: boolean
   /** What the store has said in time. */
   answer: unknown
   answered: boolean
@@ -35,6 +37,7 @@ export function newCall(
     line,
     asked: false,
     charged: false,
+    atHand: false,
     answer: undefined,
     answered: false,
     error: undefined,
