@@ -67,7 +67,7 @@ export interface Algorithm<Terms, C extends Cells, View> {
   sent(terms: Terms): Readonly<Record<string, number>>
   /**
    * The terms of a spend of `count` times the cost that its twin may look at first, one by one: see `lane.lua`. None if
-   * there is more to look at.
+   * there is always more to look at, here as there.
    */
   plain(terms: Terms, count: number): readonly number[] | undefined
   /** The state as it stands at `now`; no cells if there is none. A view holds until the algorithm reads again. */

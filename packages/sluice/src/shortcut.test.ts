@@ -13,6 +13,15 @@ test("is not taken past somebody who has put something before a store", async ()
   expect(ask).toHaveBeenCalledTimes(3)
 })
 
+test("is not taken past somebody who has put something in the place of a method", async () => {
+  const store = memoryStore()
+  const limiter = createLimiter({ policy, store })
+  await limiter.tryAcquire("k")
+  const ask = vi.spyOn(store, "ask")
+  for (let i = 0; i < 3; i += 1) await limiter.tryAcquire("k")
+  expect(ask).toHaveBeenCalledTimes(3)
+})
+
 test("is not taken by a limiter that is closed, or for what is no key", async () => {
   const limiter = createLimiter({ policy })
   await limiter.tryAcquire("k")

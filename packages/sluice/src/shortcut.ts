@@ -2,7 +2,7 @@ import type { Decision } from "./decision.js"
 import type { Charge } from "./policies.js"
 import type { Store } from "./store.js"
 
-/** Spends once for a key, under the policies and at the cost it was made for, or says nothing and has done nothing. */
+/** Answers one spend of a key, under the policies and at the cost it was made for, or says nothing and has done nothing. */
 export type Shortcut = (key: string) => Decision | undefined
 
 /** Makes a shortcut for charges of whatever key, or none. */

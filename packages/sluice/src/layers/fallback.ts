@@ -16,6 +16,8 @@ export interface Fallback {
   answer(ask: Ask, retryIn: number): Answer | undefined
   /** Whether anything was spent here that the store has not been told. */
   readonly owes: boolean
+  /** Whether that may be so of one place. */
+  owesFor(place: Place): boolean
   /** What was spent here of these parts and still counts; told once. */
   owed(parts: readonly Part[]): Part[]
   /** Counts here again what the store could not be told. */
@@ -35,6 +37,7 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
       return policy === "open" ? allowed(ask) : denied(ask, retryIn)
     },
     owes: false,
+    owesFor: () => false,
     owed: () => [],
     owe: () => {},
     leave: ({ marks }) => marks === nowhere,
@@ -105,6 +108,8 @@ function local(share: number): Fallback {
     get owes() {
       return used.size > 0
     },
+
+    owesFor: (place) => used.has(nameOf(place)),
 
     owed(parts) {
       const known = parts.filter((part) => used.has(nameOf(part)))

@@ -155,7 +155,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       const now = clock()
       const block = lease.blocks[0]
       if (block === undefined || block.isOver(now) || !block.covers(charged)) return undefined
-      // another block is taken by an ask
+      // another block is taken by an ask, which is this one at the earliest
       if (!lease.filling && lease.isLow(block)) return undefined
       lease.count(now)
       block.take(charged)

@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
+import { type Ask, createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { denyCache } from "./deny-cache.js"
 import { leases } from "./lease.js"
@@ -10,6 +10,18 @@ async function setUp(options: OutageOptions = {}) {
   const ledger = memoryStore()
   let isOut = false
   const asked: string[] = []
+  /** Asks of the deny cache, which a shortcut does not make. */
+  const cacheAsked = vi.fn()
+  const watched = (inner: Store) => {
+    const cache = denyCache(inner)
+    const { ask } = cache
+    return Object.assign(cache, {
+      ask(asked: Ask) {
+        cacheAsked()
+        return ask(asked)
+      },
+    })
+  }
   const store: Store = {
     ...ledger,
     async ask(ask) {
@@ -17,7 +29,7 @@ async function setUp(options: OutageOptions = {}) {
       if (isOut) throw new SluiceError("STORE_REFUSED", "connection refused")
       return ledger.ask(ask)
     },
-    layers: { denyCache, leases, outage },
+    layers: { denyCache: watched, leases, outage },
   }
   const changes: OutageChange[] = []
   const limiter = createLimiter({
@@ -31,7 +43,7 @@ async function setUp(options: OutageOptions = {}) {
   const setOut = (to: boolean) => {
     isOut = to
   }
-  return { limiter, changes, asked, setOut }
+  return { limiter, changes, asked, cacheAsked, setOut }
 }
 
 /** What is remembered of a key, by an ask that is made and by one that needs none. */
@@ -85,4 +97,15 @@ test("a store that is back is told what was spent without it before a denial is 
   asked.length = 0
   expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false })
   expect(asked).toContain("charge")
+})
+
+test("what is owed for one key keeps nobody else from a shortcut", async () => {
+  const { limiter, cacheAsked, setOut } = await setUp({ then: { local: 1 } })
+  setOut(true)
+  expect(await limiter.tryAcquire("seen once")).toMatchObject({ source: "fallback" })
+  setOut(false)
+  await limiter.tryAcquire("other")
+  cacheAsked.mockClear()
+  expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false, source: "cache" })
+  expect(cacheAsked).not.toHaveBeenCalled()
 })

@@ -187,7 +187,9 @@ export function outage(
   return offerShortcut(guarded, (charged) => {
     const shortcut = shortcutOf(store, charged)
     if (shortcut === undefined) return undefined
-    return (key) => (missing > 0 || fallback.owes ? undefined : shortcut(key))
+    const owes = (key: string) =>
+      fallback.owes && charged.some(({ scope }) => fallback.owesFor({ scope, key }))
+    return (key) => (missing > 0 || owes(key) ? undefined : shortcut(key))
   })
 }
 

@@ -6,7 +6,7 @@ import type { Charge } from "../../policies.js"
 import { offerShortcut, type Shortcut } from "../../shortcut.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
-import { Shelf } from "./shelf.js"
+import { LONGEST_KEY, Shelf } from "./shelf.js"
 import { type Looked, turnsOn } from "./turns.js"
 
 export interface MemoryStoreOptions {
@@ -129,7 +129,12 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
       return shelf.size
     },
   }
-  return offerShortcut(store, (charged) => shortcutTo(shelf, clock, charged))
+  const { ask } = store
+  return offerShortcut(store, (charged) => {
+    const spend = shortcutTo(shelf, clock, charged)
+    // nor past somebody who has put something in the place of what is asked
+    return spend && ((key) => (store.ask === ask ? spend(key) : undefined))
+  })
 }
 
 /** Spends of keys that are there, under one policy that is as plain as it looks. */
@@ -138,14 +143,17 @@ function shortcutTo(shelf: Shelf, clock: Clock, [only, second]: readonly Charge[
   const { name, scope, policy, cost } = only
   const counting = countingOf(policy)
   const { algorithm } = counting
-  if (algorithm.spendPlain === undefined) return undefined
   const terms = termsOf(policy, cost)
+  if (algorithm.spendPlain === undefined || algorithm.plain(terms, 1) === undefined) return undefined
   return (key) => {
+    // a hash for the long way too would take longer than is gained
+    if (key.length > LONGEST_KEY) return undefined
+    const now = microseconds(clock)
     const slot = shelf.find(scope, counting, key)
     if (slot === undefined) return undefined
     const cells = shelf.cells(slot, algorithm)
     const cell = shelf.cell(slot, algorithm)
-    const spent = algorithm.spendPlain?.(terms, cells, cell, microseconds(clock))
+    const spent = algorithm.spendPlain?.(terms, cells, cell, now)
     if (spent === undefined) return undefined
     const { expiresAt, limit, remaining, resetAfter } = spent
     shelf.written(slot, expiresAt)

@@ -11,7 +11,7 @@ const LINGER = 1_000_000
 /** How many slots are looked at to make room when the shelf is full. */
 const CANDIDATES = 16
 /** Longer keys are kept as a hash. */
-const LONGEST_KEY = 128
+export const LONGEST_KEY = 128
 /** The shortest string that V8 may keep as a piece of another. */
 const SHORTEST_PIECE = 13
 

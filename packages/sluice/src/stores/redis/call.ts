@@ -104,13 +104,14 @@ const MOST_IN_A_BYTE = 127
 /** The same of plain asks that differ in their counts too; undefined if they are not plain, or one of them is large. */
 function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "keys"> | undefined {
   const { parts, mode } = asks[0] as SentAsk
+  if (follows || mode !== "spend") return undefined
   const { script, args } = callOf({ parts, mode, count: 1 }, follows)
   const [now, plan, , ...terms] = args as [string, string, string, ...string[]]
-  if (follows || terms.length === 0) return undefined
+  if (terms.length === 0) return undefined
   let counts = ""
   for (const { count } of asks) {
-    if (typeof count !== "number" || count > MOST_IN_A_BYTE) return undefined
-    counts += String.fromCharCode(count)
+    if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MOST_IN_A_BYTE) return undefined
+    counts += String.fromCharCode(Number(count))
   }
   return { script, args: [now, plan, counts, ...terms] }
 }

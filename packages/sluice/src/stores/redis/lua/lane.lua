@@ -1,7 +1,7 @@
 -- Answers plain asks that are alike in all but their keys and counts, as those of nearly all calls are: in one loop,
 -- without a function or JSON, which took more than a third of a call for one ask. With the first ask that is not plain,
 -- or cannot be written down, it leaves the rest to what follows.
--- ARGV     [3] the count of each ask, a byte each, or "" if all have that of the plan; else that is 1
+-- ARGV     [3] the count of each ask, a byte each, or "" if all have that of the plan, which is 1 otherwise
 --          [4] and on, for each part of an ask the terms that it needs, the first of them for all that it costs by the
 --          plan: three or more, as no other call has
 if ARGV[5] then
