@@ -12,7 +12,8 @@ const lua = (name) => `stores/redis/lua/${name}.lua`
 
 /**
  * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` in its
- * TypeScript), those that no plain ask has, and how its state is read, if all at once, and written.
+ * TypeScript), those that no plain ask has, and how its state is read, if all at once, and written. If several policies
+ * share a record, how many bytes a plain state has.
  */
 const algorithms = {
   bucket: {
@@ -21,6 +22,8 @@ const algorithms = {
     never: ["parts", "step"],
     read: lua("read"),
     write: lua("write"),
+    several: lua("lane-of-records"),
+    size: 12,
   },
   fixedWindow: {
     path: "algorithms/fixed-window/fixed-window",
@@ -28,6 +31,8 @@ const algorithms = {
     never: [],
     read: lua("read"),
     write: lua("write"),
+    several: lua("lane-of-records"),
+    size: 25,
   },
   log: {
     path: "algorithms/log/log",
@@ -35,16 +40,17 @@ const algorithms = {
     never: [],
     read: undefined,
     write: "algorithms/log/log-write.lua",
+    several: lua("lane-of-keys"),
   },
 }
 
 /** What a file says of one algorithm. */
 function of(name, file) {
-  const { path, terms, never, write } = algorithms[name]
+  const { path, terms, never, write, several, size } = algorithms[name]
   // by fewer arguments a script could not tell such a call from others
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
-  return load(file, {
+  const marks = {
     "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 4}])`),
     "terms of a part": bound((_, i) => `terms[place + ${i + 1}]`),
     "terms of a plan": [
@@ -54,9 +60,11 @@ function of(name, file) {
     read: reader(name),
     plain: inBlock(load(`${path}-plain.lua`)),
     write: inBlock(load(write)),
-  })
+  }
+  return load(file, { ...marks, several: inBlock(load(several, marks)) })
     .replaceAll("NAME", name)
     .replaceAll("TERMS", String(terms.length))
+    .replaceAll("SIZE", String(size ?? 0))
 }
 
 /** What reads the state of all keys at once, if anything does. */
@@ -79,6 +87,7 @@ function ask(names, { further = false } = {}) {
     ...names.map((name) => of(name, lua("look"))),
     ...names.map((name) => writer(name)),
     load(lua("plain"), { read: names.length === 1 ? reader(names[0]) : inBlock(load(lua("read-mixed"))) }),
+    load(lua("record")),
     load(lua("state")),
     ...names.map((name) => {
       const { path } = algorithms[name]

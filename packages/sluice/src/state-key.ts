@@ -24,8 +24,9 @@ export function codeAt(text: string, index: number): number {
 export interface Scope {
   /** Different for different names. */
   readonly id: string
-  /** The name of the limiter, escaped. */
+  /** The names of the limiter and of the policy, escaped. */
   readonly limiter: string
+  readonly policy: string
   /** What stands before and behind a key in `stateKey`. */
   readonly head: string
   readonly tail: string
@@ -40,7 +41,13 @@ export interface Place {
 /** The scope of a policy of a limiter. */
 export function scopeOf(limiter: string, policy: string): Scope {
   const [name, policyName] = [escaped(limiter), escaped(policy)]
-  return { id: `${name}:${policyName}`, limiter: name, head: `${name}:`, tail: `:${policyName}` }
+  return {
+    id: `${name}:${policyName}`,
+    limiter: name,
+    policy: policyName,
+    head: `${name}:`,
+    tail: `:${policyName}`,
+  }
 }
 
 /**

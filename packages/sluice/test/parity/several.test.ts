@@ -1,10 +1,11 @@
 import fc from "fast-check"
 import type { Redis } from "ioredis"
-import { type Ask, countingOf, createLimiter, memoryStore, type Part, stateKey, tokenBucket } from "sluice"
+import { type Ask, createLimiter, memoryStore, type Part, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { decodeAnswers, encodeAsks } from "../../src/stores/redis/call.js"
+import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
 import { type History, historyOfSeveral, type Operation } from "../support/histories.js"
 import { reference } from "../support/reference.js"
 import { type Comparison, startComparison } from "./compare.js"
@@ -27,7 +28,8 @@ test("many asks in one call are answered as one by one", async () => {
   let asked = 0
   for (const [index, [history, width]] of fc.sample(batches, { seed, numRuns: 400 }).entries()) {
     const twin = reference()
-    const keyOf = (part: Part) => `batch-${index}:${stateKey(part)}:${countingOf(part.policy).suffix}`
+    const names = new RedisKeys(`batch-${index}`)
+    const keyOf = (part: Part) => names.of(part)
     for (const { at, asks } of batch(history, width + 2)) {
       const { script, keys, args } = encodeAsks(keyOf, String(at), following(asks))
       const reply = await client.eval(script.source, keys.length, ...keys, ...args)

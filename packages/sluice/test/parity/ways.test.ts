@@ -1,8 +1,9 @@
 import fc from "fast-check"
 import { Redis } from "ioredis"
-import { countingOf, type Part, type Policy, scopeOf, stateKey } from "sluice"
+import { type Part, type Policy, scopeOf } from "sluice"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { encodeAsks } from "../../src/stores/redis/call.js"
+import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
 import { type Kind, kinds, limitOf, periodOf, relativesOf } from "../support/policy-kinds.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
@@ -74,8 +75,8 @@ test.each(kinds)("asks under a %s are answered and stored alike in every way", a
       })
       const seen = await Promise.all(
         Object.entries(ways).map(async ([way, change]) => {
-          const nameOf = (part: Part) => `${way}:${stateKey(part)}:${countingOf(part.policy).suffix}`
-          const { script, keys, args } = encodeAsks(nameOf, String(at), asks)
+          const names = new RedisKeys(way)
+          const { script, keys, args } = encodeAsks((part) => names.of(part), String(at), asks)
           if (way === "lane" && args.length > 4) inLane += 1
           if (way === "lane" && args.length > 4 && args[2] !== "") byCounts += 1
           const reply = await client.eval(script.source, keys.length, ...keys, ...change(args))

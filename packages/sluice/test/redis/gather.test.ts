@@ -221,13 +221,16 @@ describe("asks are gathered into calls", () => {
     expect((await limiter.peek("k")).remaining).toBe(98)
   })
 
-  test("asks of many policies share calls of at most 256 keys", async () => {
+  test.each([
+    ["lists, which have a key each", slidingLog({ limit: 100, window: "1h" }), 240],
+    ["strings, which share a record", tokenBucket({ capacity: 100, refill: 1, every: "1h" }), 4],
+  ])("asks of many policies share calls of at most 256 states: %s", async (_kind, policy, most) => {
     const { client: through, calls } = watch(ioredis(client))
     const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, policy]))
-    const limiter = createLimiter({ policy: many, store: redisStore(through) })
+    const limiter = createLimiter({ name: `${most}`, policy: many, store: redisStore(through) })
     const decisions = await Promise.all(Array.from({ length: 40 }, (_, i) => limiter.tryAcquire(`k${i}`)))
     expect(decisions.every(({ allowed }) => allowed)).toBe(true)
-    expect(Math.max(...calls)).toBe(240)
+    expect(Math.max(...calls)).toBe(most)
   })
 
   test("no more than 100,000 asks wait, the next is refused at once", async () => {

@@ -33,6 +33,9 @@ type Plan = readonly [mode: WireAsk["mode"], count: WireAsk["count"], ...rest: u
 
 /** What is read of terms; the rest differs. */
 interface SentTerms {
+  /** The name of the policy and the suffix of its algorithm, if it is in a record, and a part before it that is too. */
+  readonly label?: string
+  readonly with?: number
   readonly cost: number
   readonly parts?: number
   readonly costPart?: number
@@ -46,7 +49,9 @@ type KeyedPlace = Place & { readonly suffix: string }
 
 const places = new Map<string, KeyedPlace>()
 
-function placeAt(key: string): KeyedPlace {
+function placeAt(key: string, label?: string): KeyedPlace {
+  // a record ends in an empty name and a suffix of its own
+  if (label !== undefined) return placeAt(key.replace(/::ps$/, `:${label}`))
   const known = places.get(key)
   if (known !== undefined) return known
   const [, , , limiter, name, policy, ...rest] = key.split(":") as [
@@ -101,9 +106,12 @@ export function scriptCalls(policies: readonly Policy[]) {
       const [mode, planned, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan
       const count = counts?.charCodeAt(asks.length) ?? planned
       const parts: Part[] = []
+      const own: string[] = []
       for (let i = 0; i < rest.length; i += 2) {
-        const { scope, key, suffix } = placeAt(keys[used++] as string)
-        const terms = rest[i + 1] as SentTerms
+        const { label, with: other, ...terms } = rest[i + 1] as SentTerms
+        if (other === undefined) own.push(keys[used++] as string)
+        else own.push(own[other - 1] as string)
+        const { scope, key, suffix } = placeAt(own.at(-1) as string, label)
         // what is forgotten is forgotten whatever its policy
         const part = mode === "forget" ? { policy: policies[0] as Policy, cost: 1 } : identify(suffix, terms)
         parts.push({ scope, key, ...part })

@@ -75,7 +75,8 @@ function spendsOf(command: RespValue): string[] | undefined {
     const mode = String(plan[0])
     if (mode === "spend" || mode === "book") spends.push(keys[used] as string)
     const notes = ["book", "leave", "reserve", "settle"].includes(mode) ? 1 : 0
-    used += plan.length / 2 - 1 + notes
+    const own = plan.filter((terms, i) => i % 2 === 1 && i > 1 && !(terms as { with?: number }).with)
+    used += own.length + notes
   }
   return spends.length > 0 ? spends : undefined
 }

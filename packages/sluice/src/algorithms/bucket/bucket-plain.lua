@@ -1,8 +1,8 @@
 -- A bucket without parts, steps or a line, that has room; `step` in bucket.lua is what it is a short form of.
 local full = now
 before = 0
-if value and #value == 12 then
-  full = unpack(">i7", value)
+if whole then
+  full = unpack(">i7", value, from)
   before = full + 1
 end
 local ahead = cost

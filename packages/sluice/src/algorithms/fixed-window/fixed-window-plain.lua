@@ -2,8 +2,8 @@
 -- what it is a short form of.
 local start, stop, used, reach = now, now, 0, 0
 before = 0
-if value and #value == 25 then
-  start, stop, used, reach = unpack(">I7I7I6I5", value)
+if whole then
+  start, stop, used, reach = unpack(">I7I7I6I5", value, from)
   before = stop
   if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end

@@ -215,5 +215,5 @@ function forOne(part: Part): Part {
 /** A scope that asks of the same policies and keys have in common. */
 function alike(parts: readonly Part[]): Scope {
   const id = JSON.stringify(parts.map(({ scope, key, policy }) => [scope.id, key, policy]))
-  return { id, limiter: (parts[0] as Part).scope.limiter, head: "", tail: "" }
+  return { id, limiter: (parts[0] as Part).scope.limiter, policy: "", head: "", tail: "" }
 }

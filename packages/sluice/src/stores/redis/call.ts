@@ -4,6 +4,7 @@ import { countingOf, termsOf } from "../../algorithms/index.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Mode, Part } from "../../store.js"
+import { inRecord, labelOf } from "./redis-keys.js"
 import { scripts } from "./scripts.generated.js"
 
 /** One call of a script. */
@@ -52,7 +53,9 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
   let follows = false
   for (const ask of asks) {
     const { parts, note } = ask
-    for (let i = 0; i < parts.length; i += 1) keys.push(keyOf(parts[i] as Part))
+    for (let i = 0; i < parts.length; i += 1) {
+      if (recordBefore(parts, i) < 0) keys.push(keyOf(parts[i] as Part))
+    }
     if (note !== undefined) keys.push(note.key)
     alike &&= ask.mode === first.mode && samePrice(parts, first.parts)
     asOften &&= ask.count === first.count
@@ -86,8 +89,9 @@ const usualCalls = new WeakMap<Policy, Omit<Call, "keys">>()
 /** What a call has besides its keys, of asks alike in all else, by the server's clock. */
 function callOf(ask: ScriptAsk, follows: boolean): Omit<Call, "keys"> {
   const { parts, mode, count } = ask
-  const only = parts.length === 1 && parts[0]?.cost === 1 ? parts[0].policy : undefined
-  const usual = count === 1 && mode === "spend" && !follows ? only : undefined
+  const [only] = parts
+  const isUsual = parts.length === 1 && only?.cost === 1 && count === 1 && mode === "spend" && !follows
+  const usual = isUsual && labelOf(only) === undefined ? only.policy : undefined
   const known = usual && usualCalls.get(usual)
   if (known !== undefined) return known
   const plan = `[${planText(ask)}]`
@@ -116,15 +120,22 @@ function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "k
   return { script, args: [now, plan, counts, ...terms] }
 }
 
-/** The terms of plain asks that need one algorithm, one by one for each part: see `lane.lua`. */
+/**
+ * The terms of plain asks that need one algorithm, one by one for each part, behind its label if it has one: see
+ * `lane.lua`. Of several parts, only if all of them are in one record, or all are lists.
+ */
 function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
   if (mode !== "spend" || typeof count !== "number") return undefined
   const all: string[] = []
-  for (const { policy, cost } of parts) {
-    const { algorithm } = countingOf(policy)
+  const { algorithm } = countingOf((parts[0] as Part).policy)
+  for (const [i, part] of parts.entries()) {
+    const { policy, cost } = part
+    const label = labelOf(part)
+    const isPlaced = i === 0 || (label === undefined ? !algorithm.inNumbers : recordBefore(parts, i) === 0)
+    if (!isPlaced || algorithm !== countingOf(policy).algorithm) return undefined
     const terms = algorithm.plain(termsOf(policy, cost), count)
-    if (terms === undefined || algorithm.lua !== countingOf((parts[0] as Part).policy).algorithm.lua)
-      return undefined
+    if (terms === undefined) return undefined
+    if (label !== undefined) all.push(label)
     for (const term of terms) all.push(String(term))
   }
   return all
@@ -146,7 +157,18 @@ function scriptFor(asks: readonly ScriptAsk[]): Call["script"] {
 
 /** What an ask has in common with others but for the keys. */
 function planText({ mode, count, parts }: ScriptAsk): string {
-  return `["${mode}",${JSON.stringify(count)}${parts.map(partText).join("")}]`
+  return `["${mode}",${JSON.stringify(count)}${parts.map((_, i) => partText(parts, i)).join("")}]`
+}
+
+/** The first part before this one that is in the same record, which has a key for both; -1 if there is none. */
+function recordBefore(parts: readonly Part[], index: number): number {
+  const part = parts[index] as Part
+  if (index === 0 || !inRecord(part)) return -1
+  for (let i = 0; i < index; i += 1) {
+    const before = parts[i] as Part
+    if (before.key === part.key && before.scope.limiter === part.scope.limiter && inRecord(before)) return i
+  }
+  return -1
 }
 
 /** Whether two asks have the same plan, as far as a look can tell. */
@@ -160,6 +182,9 @@ export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
   for (let i = 0; i < a.length; i += 1) {
     const [one, other] = [a[i] as Part, b[i] as Part]
     if (one.policy !== other.policy || one.cost !== other.cost) return false
+    // by name too, by which states are found in a record, and by what is in one
+    if (one.scope.policy !== other.scope.policy) return false
+    if (recordBefore(a, i) !== recordBefore(b, i)) return false
   }
   return true
 }
@@ -172,11 +197,19 @@ export function digestOf(parts: readonly Part[]): string {
 
 const textsForOne = new WeakMap<Policy, string>()
 
-function partText({ policy, cost }: Part): string {
+function partText(parts: readonly Part[], index: number): string {
+  const part = parts[index] as Part
+  const label = labelOf(part)
+  const before = recordBefore(parts, index)
+  const shared = before < 0 ? "" : `"with":${before + 1},`
+  const named = label === undefined ? "" : `${shared}"label":${JSON.stringify(label)},`
+  return `,"${countingOf(part.policy).algorithm.lua}",{${named}${termsText(part)}`
+}
+
+function termsText({ policy, cost }: Part): string {
   const known = cost === 1 ? textsForOne.get(policy) : undefined
   if (known !== undefined) return known
-  const { algorithm } = countingOf(policy)
-  const text = `,"${algorithm.lua}",${JSON.stringify(algorithm.sent(termsOf(policy, cost)))}`
+  const text = JSON.stringify(countingOf(policy).algorithm.sent(termsOf(policy, cost))).slice(1)
   if (cost === 1) textsForOne.set(policy, text)
   return text
 }

@@ -9,7 +9,23 @@ interface Affixes {
   readonly tails: Record<string, string>
 }
 
-/** Names the keys of a store: `prefix:{tag}:limiter:key:policy:suffix`. */
+/** Ends the key of a record, in which the policies of a limiter that have names keep their states for one key. */
+const RECORD = "::ps"
+
+/**
+ * Whether a part is kept in a record. The one policy of a limiter, which has no name of its own, has a key, and so has what
+ * is kept as a list.
+ */
+export function inRecord({ scope, policy }: Part): boolean {
+  return scope.policy !== "default" && scope.policy !== "" && countingOf(policy).algorithm.inNumbers
+}
+
+/** What a part is called in a record, if it is in one. */
+export function labelOf(part: Part): string | undefined {
+  return inRecord(part) ? `${part.scope.policy}:${countingOf(part.policy).suffix}` : undefined
+}
+
+/** Names the keys of a store: `prefix:{tag}:limiter:key:policy:suffix`, and `prefix:{tag}:limiter:key::ps` for records. */
 export class RedisKeys {
   readonly #begin: string
   readonly #affixes = new WeakMap<Scope, Affixes>()
@@ -27,9 +43,15 @@ export class RedisKeys {
   }
 
   /** Where the state of a part is. Of few pieces: there is one of these for every part of every ask. */
-  of({ scope, key, policy }: Part): string {
+  of(part: Part): string {
+    const { scope, key, policy } = part
     const { heads, tails } = this.#affixesOf(scope)
     const { suffix } = countingOf(policy)
+    let tail = tails[suffix]
+    if (tail === undefined) {
+      tail = inRecord(part) ? RECORD : `${scope.tail}:${suffix}`
+      tails[suffix] = tail
+    }
     if (key !== this.#key || scope.limiter !== this.#limiter) {
       this.#escaped = escaped(key)
       this.#tag = tagNumberOf(scope, key)
@@ -37,11 +59,6 @@ export class RedisKeys {
       this.#limiter = scope.limiter
     }
     const head = heads[this.#tag] ?? this.#newHead(heads, this.#tag, scope)
-    let tail = tails[suffix]
-    if (tail === undefined) {
-      tail = `${scope.tail}:${suffix}`
-      tails[suffix] = tail
-    }
     return head + this.#escaped + tail
   }
 

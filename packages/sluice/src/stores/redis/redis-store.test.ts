@@ -1,11 +1,12 @@
 import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
-import { fixedWindow, tokenBucket } from "../../policy.js"
+import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
 import type { Part } from "../../store.js"
 import { decodeAnswers, encodeAsks, type SentAsk } from "./call.js"
 import { ioredis } from "./clients/ioredis.js"
 import { outcomeOf } from "./outcome.js"
+import { RedisKeys } from "./redis-keys.js"
 import { redisStore } from "./redis-store.js"
 
 describe("an error", () => {
@@ -52,7 +53,7 @@ describe("an error", () => {
 
 const policy = fixedWindow({ limit: 5, window: 1 })
 const ask = (key: string, cost = 1, follows = false): SentAsk => ({
-  parts: [{ scope: scopeOf("n", "x"), key, policy, cost }],
+  parts: [{ scope: scopeOf("n", "default"), key, policy, cost }],
   count: 1,
   mode: "spend",
   follows,
@@ -86,10 +87,39 @@ describe("a call", () => {
     const parted = { ...ask("a").parts[0], policy: tokenBucket({ capacity: 1, refill: 3, every: 1 }) } as Part
     expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual([""])
     expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, parted] })).toEqual([""])
-    const both = [...ask("a").parts, ...ask("a", 2).parts]
-    expect(argsOf({ ...ask("a"), parts: both })).toEqual(["", ...terms, "2", "5", "1000", "0"])
     const whole = { ...parted, policy: tokenBucket({ capacity: 1, refill: 1, every: 1 }) }
     expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, whole] })).toEqual([""])
+  })
+
+  test("sends the labels of plain asks too whose policies share a record", () => {
+    const names = new RedisKeys("p")
+    const argsOf = (...parts: Part[]) =>
+      encodeAsks((part) => names.of(part), "7", [{ ...ask("a"), parts }]).args.slice(2)
+    const named = (name: string, key = "a", cost = 1): Part => ({
+      scope: scopeOf("n", name),
+      key,
+      policy,
+      cost,
+    })
+    const terms = ["1", "5", "1000", "0"]
+    expect(argsOf(named("x"))).toEqual(["", "x:fw", ...terms])
+    expect(argsOf(named("x"), named("y", "a", 2))).toEqual([
+      "",
+      "x:fw",
+      ...terms,
+      "y:fw",
+      "2",
+      "5",
+      "1000",
+      "0",
+    ])
+    // of two keys, or of a record and a key
+    expect(argsOf(named("x"), named("y", "b"))).toEqual([""])
+    expect(argsOf(named("x"), named("default"))).toEqual([""])
+    // lists have keys of their own
+    const log = slidingLog({ limit: 5, window: 1 })
+    const logged = (name: string) => ({ ...named(name), policy: log })
+    expect(argsOf(logged("x"), logged("y"))).toEqual(["", "1", "5", "1000", "1", "1", "5", "1000", "1"])
   })
 
   test("sends the counts of plain asks that differ in them only, a byte each", () => {

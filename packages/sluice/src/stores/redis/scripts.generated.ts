@@ -1,9 +1,10 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "7b8114d3b46b03b51dc3b9f17b0ba7e7e82f1997",
+    sha: "68e83faa6cc58d7694561bbf47b145ec00947134",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
+local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
+local concat = table.concat
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -19,7 +20,7 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
-local plain, writers = {}, {}
+local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
@@ -34,16 +35,18 @@ end
 end
 if failed then error({ err = failed }) end
 end
+sizes.bucket = 12
 function plain.bucket(terms, key, value, count, reply)
 if terms.parts then return nil end
 if terms.step then return nil end
 local cost, span, reach = count * terms.cost, terms.span, terms.reach
+local from, whole = 1, value and #value == 12
 local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
 before = 0
-if value and #value == 12 then
-full = unpack(">i7", value)
+if whole then
+full = unpack(">i7", value, from)
 before = full + 1
 end
 local ahead = cost
@@ -59,14 +62,16 @@ local last = #reply
 reply[last + 1], reply[last + 2] = first, second
 return text, expiresAt, before, merges, gone
 end
+sizes.fixedWindow = 25
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
+local from, whole = 1, value and #value == 25
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
-if value and #value == 25 then
-start, stop, used, reach = unpack(">I7I7I6I5", value)
+if whole then
+start, stop, used, reach = unpack(">I7I7I6I5", value, from)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
@@ -85,8 +90,10 @@ local last = #reply
 reply[last + 1], reply[last + 2] = first, second
 return text, expiresAt, before, merges, gone
 end
+sizes.log = 0
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
+local from, whole = 1, value and #value == 0
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -164,6 +171,7 @@ end
 end
 end
 local function readValues()
+local names = KEYS
 do
 values = {}
 local names, places = {}, {}
@@ -175,10 +183,12 @@ local plan = plans[numbers and numbers[ask] or 1]
 local mode = plan[1]
 known = mode == "spend" or mode == "peek" or mode == "give" or mode == "forget"
 for part = 3, known and #plan or 0, 2 do
+if not plan[part + 1].with then
 place = place + 1
 values[place] = false
 if plan[part] ~= "log" then
 names[#names + 1], places[#places + 1] = KEYS[place], place
+end
 end
 end
 end
@@ -198,10 +208,42 @@ end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local function placesOf(plan)
+if plan.places then return plan.places, plan.width end
+local places, width = {}, 0
+for part = 4, #plan, 2 do
+local with = plan[part].with
+if not with then width = width + 1 end
+places[#places + 1] = with and places[with] or width
+end
+plan.places, plan.width = places, width
+return places, width
+end
+local function blocksOf(plan)
+local blocks = {}
+for part = 1, #plan / 2 - 1 do
+local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+if terms.label then
+local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
+block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
+terms.before, terms.size = block.size, size
+block.size, block.last = block.size + size, part
+blocks[part] = block
+end
+end
+return blocks
+end
+local function stateOf(value, block, terms)
+if not block or not value then return value end
+local from = 8 + #block.head
+if sub(value, 8, from - 1) ~= block.head then return "" end
+from = from + terms.before
+return sub(value, from, from + terms.size - 1)
+end
 local function spendPlain()
 if not values then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms, writeFirst
+local plan, parts, count, first, terms, writeFirst, places, width, blocks
 local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
@@ -212,26 +254,42 @@ if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+places, width = placesOf(own)
+blocks = blocksOf(own)
 end
 told = #reply
-if parts == 1 then
+if parts == 1 and not blocks[1] then
 local key = KEYS[used + 1]
 local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
 else
 for part = 1, parts do
-local i, n = used + part, part * 5
-local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+local value = stateOf(known[i], blocks[part], own)
+local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
 looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local n = part * 5
-writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+local i, n, block = used + places[part], part * 5, blocks[part]
+if not block then
+writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+else
+block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+if part == block.last then
+local record, ends = known[i], block.ends
+local before = record and unpack(">I7", record) or 0
+local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local text = pack(">I7", ends) .. block.head .. block.text .. rest
+block.text, block.ends = "", 0
+local till = rest ~= "" and unpack(">I7", rest) or 0
+write(KEYS[i], text, max(ends, till), max(before, till))
 end
 end
-asks, used = asks + 1, used + parts
+end
+end
+asks, used = asks + 1, used + width
 end
 end
 if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
@@ -239,24 +297,100 @@ local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local min, huge, sub = math.min, math.huge, string.sub
+local records = {}
+local function recordOf(value)
+local record = { labels = {}, states = {}, ends = {}, till = 0 }
+local at = 1
+while value and at <= #value do
+local till = unpack(">I7", value, at)
+local block, sizes = {}, {}
+at = at + 7
+while byte(value, at) ~= 0 do
+block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+end
+at = at + 1
+for i, label in ipairs(block) do
+record.labels[#record.labels + 1] = label
+record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+at = at + sizes[i]
+end
+record.till = max(record.till, till)
+end
+return record
+end
+local function textOf(record, plan)
+local text, till, labels, seen = "", 0, {}, {}
+local function add(block)
+local ends, head, states = 0, "", ""
+for _, label in ipairs(block) do
+local state = record.states[label]
+if state and not seen[label] then
+seen[label] = true
+labels[#labels + 1] = label
+ends = max(ends, record.ends[label])
+head, states = head .. pack("Bc0B", #label, label, #state), states .. state
+end
+end
+if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
+till = max(till, ends)
+end
+local own = {}
+for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
+add(own)
+add(record.labels)
+record.labels, record.till = labels, till
+return text, till
+end
+local min, huge = math.min, math.huge
 local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
 local strings = {}
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
+local atHand
+local function placeOf(part)
+local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
+return label and { record = key, label = label } or key
 end
-local function get(key)
+local function keysOf(plan)
+local _, width = placesOf(plan)
+return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+local get
+local function recordAt(key)
+records[key] = records[key] or recordOf(get(key))
+return records[key]
+end
+function get(key)
+if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
+local changed = {}
+local function change(place, state, expiresAt)
+local record = recordAt(place.record)
+record.labels[#record.labels + 1] = place.label
+record.states[place.label], record.ends[place.label] = state, expiresAt
+changed[place.record] = record
+end
 local function set(key, value, expiresAt, before)
+if type(key) == "table" then return change(key, value, expiresAt) end
 write(key, value, expiresAt, before)
 strings[key] = value
+end
+local function drop(key)
+if type(key) == "table" then return change(key, nil, 0) end
+call("DEL", key)
+strings[key] = nil
+end
+local function writeChanged()
+for key, record in pairs(changed) do
+local before = record.till
+local text, till = textOf(record, atHand)
+if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+end
+changed = {}
 end
 do
 local bucket = {}
@@ -821,7 +955,7 @@ local function linesOf(plan, parts, used)
 local lines = {}
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-for _, number in ipairs(algorithm.line(terms, KEYS[used + part])) do lines[#lines + 1] = number end
+for _, number in ipairs(algorithm.line(terms, placeOf(part))) do lines[#lines + 1] = number end
 end
 return lines
 end
@@ -856,9 +990,9 @@ local function book(plan, parts, used, reply)
 local maxWait, wait = plan[2][1], 0
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-wait = max(wait, algorithm.turn(terms, KEYS[used + part]))
+wait = max(wait, algorithm.turn(terms, placeOf(part)))
 end
-local note = KEYS[used + parts + 1]
+local note = KEYS[used + keysOf(plan)]
 local lineWidth, width = widthsOf(plan, parts)
 local turns, before = "", 0
 if wait > 0 then turns, before = comingTurns(note, width) end
@@ -869,7 +1003,7 @@ if sooner < wait and sooner <= maxWait then
 now = now + sooner
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, 1, false, reply)
+algorithm.step(terms, placeOf(part), 1, 1, false, reply)
 end
 now = now - sooner
 reply[#reply + 1] = sooner
@@ -881,7 +1015,7 @@ local standing = linesOf(plan, parts, used)
 now, lead = now + wait, wait
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, 1, true, reply)
+algorithm.step(terms, placeOf(part), 1, 1, true, reply)
 end
 now, lead = now - wait, 0
 reply[#reply + 1] = wait
@@ -890,7 +1024,7 @@ for _, number in ipairs(standing) do reply[#reply + 1] = number end
 else
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, 0, false, reply)
+algorithm.step(terms, placeOf(part), 1, 0, false, reply)
 end
 reply[first] = -1 - reply[first]
 reply[#reply + 1] = min(sooner, wait) < huge and min(sooner, wait) or -1
@@ -913,7 +1047,7 @@ for i = 1, algorithm.lineWidth do
 line[i] = unpack(">i7", turns, at)
 at = at + 7
 end
-algorithm.restore(terms, KEYS[used + part], line)
+algorithm.restore(terms, placeOf(part), line)
 end
 end
 local function leave(plan, parts, used, reply)
@@ -921,10 +1055,10 @@ local turn = plan[2][1]
 if turn <= now then
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.give(terms, KEYS[used + part], turn)
+algorithm.give(terms, placeOf(part), turn)
 end
 else
-local note = KEYS[used + parts + 1]
+local note = KEYS[used + keysOf(plan)]
 local lineWidth, width = widthsOf(plan, parts)
 local turns, before = comingTurns(note, width)
 local behind = #turns / width
@@ -947,11 +1081,11 @@ local first = #reply + 1
 local fits = 1
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, nil, false)
+algorithm.step(terms, placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-fits = min(fits, algorithm.charge(terms, KEYS[used + part], plan[2], reply))
+fits = min(fits, algorithm.charge(terms, placeOf(part), plan[2], reply))
 end
 if fits == 0 then reply[first] = -1 - reply[first] end
 end
@@ -961,22 +1095,22 @@ local first = #reply + 1
 local granted = 1
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-granted = algorithm.step(terms, KEYS[used + part], granted, nil, false)
+granted = algorithm.step(terms, placeOf(part), granted, nil, false)
 end
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, granted, true, reply)
+algorithm.step(terms, placeOf(part), 1, granted, true, reply)
 end
 if granted == 0 then
 reply[first] = -1 - reply[first]
 return
 end
 local till = now + plan[2]
-set(KEYS[used + parts + 1], pack(">I7I7", now, till), till, 0)
+set(KEYS[used + keysOf(plan)], pack(">I7I7", now, till), till, 0)
 end
 modes.reserve = { keys = 1, answer = reserve }
 local function settle(plan, parts, used, reply)
-local note = KEYS[used + parts + 1]
+local note = KEYS[used + keysOf(plan)]
 local value = get(note)
 local debitedAt, till = 0, 0
 if value then debitedAt, till = unpack(">I7I7", value) end
@@ -986,15 +1120,15 @@ return
 end
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.step(terms, KEYS[used + part], 1, nil, false)
+algorithm.step(terms, placeOf(part), 1, nil, false)
 end
 drop(note)
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
 if plan[2][part + 1] == 1 then
-algorithm.charge(terms, KEYS[used + part], plan[2][1], {})
+algorithm.charge(terms, placeOf(part), plan[2][1], {})
 else
-algorithm.give(terms, KEYS[used + part], debitedAt)
+algorithm.give(terms, placeOf(part), debitedAt)
 end
 end
 reply[#reply + 1] = 1
@@ -1006,14 +1140,14 @@ local count = plan[2]
 local first = #reply + 1
 local granted
 if parts == 1 then
-granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
 else
 granted = count
 for part = 1, parts do
-granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
 end
 end
 if granted < count then
@@ -1023,23 +1157,25 @@ end
 end
 local function giveBack(plan, parts)
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
 end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do drop(KEYS[used + part]) end
+for part = 1, parts do
+local place = placeOf(part)
+if not pcall(drop, place) then drop(place.record or place) end
+end
 reply[#reply + 1] = 0
 end
-local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-told = #reply
+told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
@@ -1049,6 +1185,7 @@ modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
+writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
 if keysDiffer and used < keys then spendPlain() end
@@ -1061,6 +1198,7 @@ local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
 takeBackReply()
+records, changed = {}, {}
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -1069,9 +1207,10 @@ end
 return reply`,
   },
   bucket: {
-    sha: "d1e37d6d8043f37e7514cfe4e9cf2695605ca896",
+    sha: "62633f4ff81a38f547996ddeaff2607d5b76c0b7",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
+local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
+local concat = table.concat
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1088,35 +1227,37 @@ local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+if #ARGV == 3 + 3 then
+local names = KEYS
 do
-if keys == 1 then
-local value = try("GET", KEYS[1])
+if #names == 1 then
+local value = try("GET", names[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
+values = call("MGET", spread(names))
 local absent
-for i = 1, keys do
+for i = 1, #names do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = KEYS[i]
+absent[#absent + 1] = names[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
-if #ARGV == 3 + 3 then
 local cost, span, reach = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local from, whole = 1, value and #value == 12
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
 before = 0
-if value and #value == 12 then
-full = unpack(">i7", value)
+if whole then
+full = unpack(">i7", value, from)
 before = full + 1
 end
 local ahead = cost
@@ -1146,25 +1287,50 @@ used = i
 end
 asks = used
 else
-local parts = (#ARGV - 3) / 3
-local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
-local terms = {}
-for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
-while used < keys do
-local at = told
-local count = counts and counts[asks + 1] or 1
-local looked = 0
+do
+local parts = (#ARGV - 3) / (3 + 1)
+local head, terms, texts = "", {}, {}
+for part = 1, parts do
+local at = 3 + (part - 1) * (3 + 1)
+local label = ARGV[at + 1]
+head = head .. pack("Bc0B", #label, label, 12)
+for i = 1, 3 do terms[(part - 1) * 3 + i] = tonumber(ARGV[at + 1 + i]) end
+end
+head = head .. "\\0"
+local begin = 8 + #head
+local names = KEYS
+do
+if #names == 1 then
+local value = try("GET", names[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(names))
+local absent
+for i = 1, #names do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = names[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values[i]
+local count = counts and counts[i] or 1
+local ends, at, looked = 0, told, 0
+local whole = value and sub(value, 8, begin - 1) == head
 while looked < parts do
-local place = looked * 3 + 3
+local from, place = begin + looked * 12, looked * 3
 local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
 cost = cost * count
-local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
 before = 0
-if value and #value == 12 then
-full = unpack(">i7", value)
+if whole then
+full = unpack(">i7", value, from)
 before = full + 1
 end
 local ahead = cost
@@ -1177,15 +1343,19 @@ end
 end
 if not text then break end
 looked = looked + 1
-texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+texts[looked] = text
+if expiresAt > ends then ends = expiresAt end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local failed
-for part = 1, parts do
-local key, text, expiresAt, before, merges, gone =
-KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+local rest = whole and sub(value, begin + parts * 12) or ""
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
+local before, failed = whole and unpack(">I7", value) or 0, nil
+if rest ~= "" then
+local till = unpack(">I7", rest)
+expiresAt, before = max(ends, till), max(before, till)
+end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
@@ -1197,15 +1367,14 @@ failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
+asks, used, told = i, i, at
 end
-if failed then break end
-asks, used, told = asks + 1, used + parts, at
 end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 if used == keys then return reply end
 end
-local plain, writers = {}, {}
+local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
@@ -1220,16 +1389,18 @@ end
 end
 if failed then error({ err = failed }) end
 end
+sizes.bucket = 12
 function plain.bucket(terms, key, value, count, reply)
 if terms.parts then return nil end
 if terms.step then return nil end
 local cost, span, reach = count * terms.cost, terms.span, terms.reach
+local from, whole = 1, value and #value == 12
 local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
 before = 0
-if value and #value == 12 then
-full = unpack(">i7", value)
+if whole then
+full = unpack(">i7", value, from)
 before = full + 1
 end
 local ahead = cost
@@ -1259,18 +1430,19 @@ end
 end
 end
 local function readValues()
+local names = KEYS
 do
-if keys == 1 then
-local value = try("GET", KEYS[1])
+if #names == 1 then
+local value = try("GET", names[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
+values = call("MGET", spread(names))
 local absent
-for i = 1, keys do
+for i = 1, #names do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = KEYS[i]
+absent[#absent + 1] = names[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1280,10 +1452,42 @@ end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local function placesOf(plan)
+if plan.places then return plan.places, plan.width end
+local places, width = {}, 0
+for part = 4, #plan, 2 do
+local with = plan[part].with
+if not with then width = width + 1 end
+places[#places + 1] = with and places[with] or width
+end
+plan.places, plan.width = places, width
+return places, width
+end
+local function blocksOf(plan)
+local blocks = {}
+for part = 1, #plan / 2 - 1 do
+local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+if terms.label then
+local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
+block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
+terms.before, terms.size = block.size, size
+block.size, block.last = block.size + size, part
+blocks[part] = block
+end
+end
+return blocks
+end
+local function stateOf(value, block, terms)
+if not block or not value then return value end
+local from = 8 + #block.head
+if sub(value, 8, from - 1) ~= block.head then return "" end
+from = from + terms.before
+return sub(value, from, from + terms.size - 1)
+end
 local function spendPlain()
 if not values then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms, writeFirst
+local plan, parts, count, first, terms, writeFirst, places, width, blocks
 local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
@@ -1294,26 +1498,42 @@ if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+places, width = placesOf(own)
+blocks = blocksOf(own)
 end
 told = #reply
-if parts == 1 then
+if parts == 1 and not blocks[1] then
 local key = KEYS[used + 1]
 local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
 else
 for part = 1, parts do
-local i, n = used + part, part * 5
-local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+local value = stateOf(known[i], blocks[part], own)
+local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
 looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local n = part * 5
-writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+local i, n, block = used + places[part], part * 5, blocks[part]
+if not block then
+writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+else
+block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+if part == block.last then
+local record, ends = known[i], block.ends
+local before = record and unpack(">I7", record) or 0
+local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local text = pack(">I7", ends) .. block.head .. block.text .. rest
+block.text, block.ends = "", 0
+local till = rest ~= "" and unpack(">I7", rest) or 0
+write(KEYS[i], text, max(ends, till), max(before, till))
 end
 end
-asks, used = asks + 1, used + parts
+end
+end
+asks, used = asks + 1, used + width
 end
 end
 if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
@@ -1321,24 +1541,100 @@ local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local min, huge, sub = math.min, math.huge, string.sub
+local records = {}
+local function recordOf(value)
+local record = { labels = {}, states = {}, ends = {}, till = 0 }
+local at = 1
+while value and at <= #value do
+local till = unpack(">I7", value, at)
+local block, sizes = {}, {}
+at = at + 7
+while byte(value, at) ~= 0 do
+block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+end
+at = at + 1
+for i, label in ipairs(block) do
+record.labels[#record.labels + 1] = label
+record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+at = at + sizes[i]
+end
+record.till = max(record.till, till)
+end
+return record
+end
+local function textOf(record, plan)
+local text, till, labels, seen = "", 0, {}, {}
+local function add(block)
+local ends, head, states = 0, "", ""
+for _, label in ipairs(block) do
+local state = record.states[label]
+if state and not seen[label] then
+seen[label] = true
+labels[#labels + 1] = label
+ends = max(ends, record.ends[label])
+head, states = head .. pack("Bc0B", #label, label, #state), states .. state
+end
+end
+if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
+till = max(till, ends)
+end
+local own = {}
+for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
+add(own)
+add(record.labels)
+record.labels, record.till = labels, till
+return text, till
+end
+local min, huge = math.min, math.huge
 local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
 local strings = {}
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
+local atHand
+local function placeOf(part)
+local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
+return label and { record = key, label = label } or key
 end
-local function get(key)
+local function keysOf(plan)
+local _, width = placesOf(plan)
+return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+local get
+local function recordAt(key)
+records[key] = records[key] or recordOf(get(key))
+return records[key]
+end
+function get(key)
+if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
+local changed = {}
+local function change(place, state, expiresAt)
+local record = recordAt(place.record)
+record.labels[#record.labels + 1] = place.label
+record.states[place.label], record.ends[place.label] = state, expiresAt
+changed[place.record] = record
+end
 local function set(key, value, expiresAt, before)
+if type(key) == "table" then return change(key, value, expiresAt) end
 write(key, value, expiresAt, before)
 strings[key] = value
+end
+local function drop(key)
+if type(key) == "table" then return change(key, nil, 0) end
+call("DEL", key)
+strings[key] = nil
+end
+local function writeChanged()
+for key, record in pairs(changed) do
+local before = record.till
+local text, till = textOf(record, atHand)
+if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+end
+changed = {}
 end
 do
 local bucket = {}
@@ -1492,14 +1788,14 @@ local count = plan[2]
 local first = #reply + 1
 local granted
 if parts == 1 then
-granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
 else
 granted = count
 for part = 1, parts do
-granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
 end
 end
 if granted < count then
@@ -1509,23 +1805,25 @@ end
 end
 local function giveBack(plan, parts)
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
 end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do drop(KEYS[used + part]) end
+for part = 1, parts do
+local place = placeOf(part)
+if not pcall(drop, place) then drop(place.record or place) end
+end
 reply[#reply + 1] = 0
 end
-local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-told = #reply
+told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
@@ -1535,6 +1833,7 @@ modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
+writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
 if keysDiffer and used < keys then spendPlain() end
@@ -1547,6 +1846,7 @@ local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
 takeBackReply()
+records, changed = {}, {}
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -1555,9 +1855,10 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "d24c5d3919414df43ae2029ac841dab4382fedbf",
+    sha: "cb0dd7f9709e54f6046b28e64788b23ddccdf3a0",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
+local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
+local concat = table.concat
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1574,35 +1875,37 @@ local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+if #ARGV == 4 + 3 then
+local names = KEYS
 do
-if keys == 1 then
-local value = try("GET", KEYS[1])
+if #names == 1 then
+local value = try("GET", names[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
+values = call("MGET", spread(names))
 local absent
-for i = 1, keys do
+for i = 1, #names do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = KEYS[i]
+absent[#absent + 1] = names[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
-if #ARGV == 4 + 3 then
 local cost, limit, window, aligned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local from, whole = 1, value and #value == 25
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
-if value and #value == 25 then
-start, stop, used, reach = unpack(">I7I7I6I5", value)
+if whole then
+start, stop, used, reach = unpack(">I7I7I6I5", value, from)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
@@ -1635,25 +1938,50 @@ used = i
 end
 asks = used
 else
-local parts = (#ARGV - 3) / 4
-local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
-local terms = {}
-for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
-while used < keys do
-local at = told
-local count = counts and counts[asks + 1] or 1
-local looked = 0
+do
+local parts = (#ARGV - 3) / (4 + 1)
+local head, terms, texts = "", {}, {}
+for part = 1, parts do
+local at = 3 + (part - 1) * (4 + 1)
+local label = ARGV[at + 1]
+head = head .. pack("Bc0B", #label, label, 25)
+for i = 1, 4 do terms[(part - 1) * 4 + i] = tonumber(ARGV[at + 1 + i]) end
+end
+head = head .. "\\0"
+local begin = 8 + #head
+local names = KEYS
+do
+if #names == 1 then
+local value = try("GET", names[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(names))
+local absent
+for i = 1, #names do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = names[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values[i]
+local count = counts and counts[i] or 1
+local ends, at, looked = 0, told, 0
+local whole = value and sub(value, 8, begin - 1) == head
 while looked < parts do
-local place = looked * 4 + 3
+local from, place = begin + looked * 25, looked * 4
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
-local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
-if value and #value == 25 then
-start, stop, used, reach = unpack(">I7I7I6I5", value)
+if whole then
+start, stop, used, reach = unpack(">I7I7I6I5", value, from)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
@@ -1669,15 +1997,19 @@ end
 end
 if not text then break end
 looked = looked + 1
-texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+texts[looked] = text
+if expiresAt > ends then ends = expiresAt end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local failed
-for part = 1, parts do
-local key, text, expiresAt, before, merges, gone =
-KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+local rest = whole and sub(value, begin + parts * 25) or ""
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
+local before, failed = whole and unpack(">I7", value) or 0, nil
+if rest ~= "" then
+local till = unpack(">I7", rest)
+expiresAt, before = max(ends, till), max(before, till)
+end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
@@ -1689,15 +2021,14 @@ failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
 end
 end
 if failed then break end
+asks, used, told = i, i, at
 end
-if failed then break end
-asks, used, told = asks + 1, used + parts, at
 end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 if used == keys then return reply end
 end
-local plain, writers = {}, {}
+local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
@@ -1712,14 +2043,16 @@ end
 end
 if failed then error({ err = failed }) end
 end
+sizes.fixedWindow = 25
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
+local from, whole = 1, value and #value == 25
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
-if value and #value == 25 then
-start, stop, used, reach = unpack(">I7I7I6I5", value)
+if whole then
+start, stop, used, reach = unpack(">I7I7I6I5", value, from)
 before = stop
 if stop <= now then start, stop, used, reach = now, now, 0, 0 end
 end
@@ -1752,18 +2085,19 @@ end
 end
 end
 local function readValues()
+local names = KEYS
 do
-if keys == 1 then
-local value = try("GET", KEYS[1])
+if #names == 1 then
+local value = try("GET", names[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(KEYS))
+values = call("MGET", spread(names))
 local absent
-for i = 1, keys do
+for i = 1, #names do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = KEYS[i]
+absent[#absent + 1] = names[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1773,10 +2107,42 @@ end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local function placesOf(plan)
+if plan.places then return plan.places, plan.width end
+local places, width = {}, 0
+for part = 4, #plan, 2 do
+local with = plan[part].with
+if not with then width = width + 1 end
+places[#places + 1] = with and places[with] or width
+end
+plan.places, plan.width = places, width
+return places, width
+end
+local function blocksOf(plan)
+local blocks = {}
+for part = 1, #plan / 2 - 1 do
+local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+if terms.label then
+local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
+block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
+terms.before, terms.size = block.size, size
+block.size, block.last = block.size + size, part
+blocks[part] = block
+end
+end
+return blocks
+end
+local function stateOf(value, block, terms)
+if not block or not value then return value end
+local from = 8 + #block.head
+if sub(value, 8, from - 1) ~= block.head then return "" end
+from = from + terms.before
+return sub(value, from, from + terms.size - 1)
+end
 local function spendPlain()
 if not values then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms, writeFirst
+local plan, parts, count, first, terms, writeFirst, places, width, blocks
 local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
@@ -1787,26 +2153,42 @@ if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+places, width = placesOf(own)
+blocks = blocksOf(own)
 end
 told = #reply
-if parts == 1 then
+if parts == 1 and not blocks[1] then
 local key = KEYS[used + 1]
 local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
 else
 for part = 1, parts do
-local i, n = used + part, part * 5
-local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+local value = stateOf(known[i], blocks[part], own)
+local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
 looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local n = part * 5
-writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+local i, n, block = used + places[part], part * 5, blocks[part]
+if not block then
+writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+else
+block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+if part == block.last then
+local record, ends = known[i], block.ends
+local before = record and unpack(">I7", record) or 0
+local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local text = pack(">I7", ends) .. block.head .. block.text .. rest
+block.text, block.ends = "", 0
+local till = rest ~= "" and unpack(">I7", rest) or 0
+write(KEYS[i], text, max(ends, till), max(before, till))
 end
 end
-asks, used = asks + 1, used + parts
+end
+end
+asks, used = asks + 1, used + width
 end
 end
 if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
@@ -1814,24 +2196,100 @@ local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local min, huge, sub = math.min, math.huge, string.sub
+local records = {}
+local function recordOf(value)
+local record = { labels = {}, states = {}, ends = {}, till = 0 }
+local at = 1
+while value and at <= #value do
+local till = unpack(">I7", value, at)
+local block, sizes = {}, {}
+at = at + 7
+while byte(value, at) ~= 0 do
+block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+end
+at = at + 1
+for i, label in ipairs(block) do
+record.labels[#record.labels + 1] = label
+record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+at = at + sizes[i]
+end
+record.till = max(record.till, till)
+end
+return record
+end
+local function textOf(record, plan)
+local text, till, labels, seen = "", 0, {}, {}
+local function add(block)
+local ends, head, states = 0, "", ""
+for _, label in ipairs(block) do
+local state = record.states[label]
+if state and not seen[label] then
+seen[label] = true
+labels[#labels + 1] = label
+ends = max(ends, record.ends[label])
+head, states = head .. pack("Bc0B", #label, label, #state), states .. state
+end
+end
+if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
+till = max(till, ends)
+end
+local own = {}
+for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
+add(own)
+add(record.labels)
+record.labels, record.till = labels, till
+return text, till
+end
+local min, huge = math.min, math.huge
 local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
 local strings = {}
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
+local atHand
+local function placeOf(part)
+local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
+return label and { record = key, label = label } or key
 end
-local function get(key)
+local function keysOf(plan)
+local _, width = placesOf(plan)
+return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+local get
+local function recordAt(key)
+records[key] = records[key] or recordOf(get(key))
+return records[key]
+end
+function get(key)
+if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
+local changed = {}
+local function change(place, state, expiresAt)
+local record = recordAt(place.record)
+record.labels[#record.labels + 1] = place.label
+record.states[place.label], record.ends[place.label] = state, expiresAt
+changed[place.record] = record
+end
 local function set(key, value, expiresAt, before)
+if type(key) == "table" then return change(key, value, expiresAt) end
 write(key, value, expiresAt, before)
 strings[key] = value
+end
+local function drop(key)
+if type(key) == "table" then return change(key, nil, 0) end
+call("DEL", key)
+strings[key] = nil
+end
+local function writeChanged()
+for key, record in pairs(changed) do
+local before = record.till
+local text, till = textOf(record, atHand)
+if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+end
+changed = {}
 end
 do
 local fixedWindow = {}
@@ -1902,14 +2360,14 @@ local count = plan[2]
 local first = #reply + 1
 local granted
 if parts == 1 then
-granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
 else
 granted = count
 for part = 1, parts do
-granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
 end
 end
 if granted < count then
@@ -1919,23 +2377,25 @@ end
 end
 local function giveBack(plan, parts)
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
 end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do drop(KEYS[used + part]) end
+for part = 1, parts do
+local place = placeOf(part)
+if not pcall(drop, place) then drop(place.record or place) end
+end
 reply[#reply + 1] = 0
 end
-local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-told = #reply
+told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
@@ -1945,6 +2405,7 @@ modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
+writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
 if keysDiffer and used < keys then spendPlain() end
@@ -1957,6 +2418,7 @@ local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
 takeBackReply()
+records, changed = {}, {}
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])
@@ -1965,9 +2427,10 @@ end
 return reply`,
   },
   log: {
-    sha: "670af3e9b592d61d2be06161de94feff24a17b0d",
+    sha: "b033398988128b86207cdded1e4accb8edca641a",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
+local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
+local concat = table.concat
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
@@ -1986,9 +2449,11 @@ local fresh = false
 if ARGV[5] then
 local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
+local names = KEYS
 local cost, limit, window, merge = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+local from, whole = 1, value and #value == 0
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2052,6 +2517,7 @@ used = i
 end
 asks = used
 else
+do
 local parts = (#ARGV - 3) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
@@ -2065,6 +2531,7 @@ local place = looked * 4 + 3
 local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+local from, whole = 1, false
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -2134,11 +2601,12 @@ end
 if failed then break end
 asks, used, told = asks + 1, used + parts, at
 end
+end
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 if used == keys then return reply end
 end
-local plain, writers = {}, {}
+local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
 local failed
 do
@@ -2153,8 +2621,10 @@ end
 end
 if failed then error({ err = failed }) end
 end
+sizes.log = 0
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
+local from, whole = 1, value and #value == 0
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -2230,14 +2700,47 @@ end
 end
 end
 local function readValues()
+local names = KEYS
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local function placesOf(plan)
+if plan.places then return plan.places, plan.width end
+local places, width = {}, 0
+for part = 4, #plan, 2 do
+local with = plan[part].with
+if not with then width = width + 1 end
+places[#places + 1] = with and places[with] or width
+end
+plan.places, plan.width = places, width
+return places, width
+end
+local function blocksOf(plan)
+local blocks = {}
+for part = 1, #plan / 2 - 1 do
+local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+if terms.label then
+local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
+block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
+terms.before, terms.size = block.size, size
+block.size, block.last = block.size + size, part
+blocks[part] = block
+end
+end
+return blocks
+end
+local function stateOf(value, block, terms)
+if not block or not value then return value end
+local from = 8 + #block.head
+if sub(value, 8, from - 1) ~= block.head then return "" end
+from = from + terms.before
+return sub(value, from, from + terms.size - 1)
+end
 local function spendPlain()
 if not values then readValues() end
 local known = values or {}
-local plan, parts, count, first, terms, writeFirst
+local plan, parts, count, first, terms, writeFirst, places, width, blocks
 local looked = {}
 while used < keys do
 local own = plans[numbers and numbers[asks + 1] or 1]
@@ -2248,26 +2751,42 @@ if not plain[own[part]] then return end
 end
 plan, parts, count = own, #own / 2 - 1, own[2]
 first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+places, width = placesOf(own)
+blocks = blocksOf(own)
 end
 told = #reply
-if parts == 1 then
+if parts == 1 and not blocks[1] then
 local key = KEYS[used + 1]
 local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
 else
 for part = 1, parts do
-local i, n = used + part, part * 5
-local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+local value = stateOf(known[i], blocks[part], own)
+local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
 looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
 end
 for part = 1, parts do
-local n = part * 5
-writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+local i, n, block = used + places[part], part * 5, blocks[part]
+if not block then
+writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+else
+block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+if part == block.last then
+local record, ends = known[i], block.ends
+local before = record and unpack(">I7", record) or 0
+local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local text = pack(">I7", ends) .. block.head .. block.text .. rest
+block.text, block.ends = "", 0
+local till = rest ~= "" and unpack(">I7", rest) or 0
+write(KEYS[i], text, max(ends, till), max(before, till))
 end
 end
-asks, used = asks + 1, used + parts
+end
+end
+asks, used = asks + 1, used + width
 end
 end
 if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
@@ -2275,24 +2794,100 @@ local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local min, huge, sub = math.min, math.huge, string.sub
+local records = {}
+local function recordOf(value)
+local record = { labels = {}, states = {}, ends = {}, till = 0 }
+local at = 1
+while value and at <= #value do
+local till = unpack(">I7", value, at)
+local block, sizes = {}, {}
+at = at + 7
+while byte(value, at) ~= 0 do
+block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+end
+at = at + 1
+for i, label in ipairs(block) do
+record.labels[#record.labels + 1] = label
+record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+at = at + sizes[i]
+end
+record.till = max(record.till, till)
+end
+return record
+end
+local function textOf(record, plan)
+local text, till, labels, seen = "", 0, {}, {}
+local function add(block)
+local ends, head, states = 0, "", ""
+for _, label in ipairs(block) do
+local state = record.states[label]
+if state and not seen[label] then
+seen[label] = true
+labels[#labels + 1] = label
+ends = max(ends, record.ends[label])
+head, states = head .. pack("Bc0B", #label, label, #state), states .. state
+end
+end
+if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
+till = max(till, ends)
+end
+local own = {}
+for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
+add(own)
+add(record.labels)
+record.labels, record.till = labels, till
+return text, till
+end
+local min, huge = math.min, math.huge
 local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
 local strings = {}
-local function drop(key)
-call("DEL", key)
-strings[key] = nil
+local atHand
+local function placeOf(part)
+local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
+return label and { record = key, label = label } or key
 end
-local function get(key)
+local function keysOf(plan)
+local _, width = placesOf(plan)
+return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+local get
+local function recordAt(key)
+records[key] = records[key] or recordOf(get(key))
+return records[key]
+end
+function get(key)
+if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
 end
+local changed = {}
+local function change(place, state, expiresAt)
+local record = recordAt(place.record)
+record.labels[#record.labels + 1] = place.label
+record.states[place.label], record.ends[place.label] = state, expiresAt
+changed[place.record] = record
+end
 local function set(key, value, expiresAt, before)
+if type(key) == "table" then return change(key, value, expiresAt) end
 write(key, value, expiresAt, before)
 strings[key] = value
+end
+local function drop(key)
+if type(key) == "table" then return change(key, nil, 0) end
+call("DEL", key)
+strings[key] = nil
+end
+local function writeChanged()
+for key, record in pairs(changed) do
+local before = record.till
+local text, till = textOf(record, atHand)
+if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+end
+changed = {}
 end
 do
 local log = {}
@@ -2500,14 +3095,14 @@ local count = plan[2]
 local first = #reply + 1
 local granted
 if parts == 1 then
-granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
 else
 granted = count
 for part = 1, parts do
-granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
 end
 end
 if granted < count then
@@ -2517,23 +3112,25 @@ end
 end
 local function giveBack(plan, parts)
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
-algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
 end
 reply[#reply + 1] = 0
 end
 local function forget(parts)
-for part = 1, parts do drop(KEYS[used + part]) end
+for part = 1, parts do
+local place = placeOf(part)
+if not pcall(drop, place) then drop(place.record or place) end
+end
 reply[#reply + 1] = 0
 end
-local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 local function answerTheRest()
 while used < keys do
 local plan = plans[numbers and numbers[asks + 1] or 1]
 local parts = #plan / 2 - 1
-told = #reply
+told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
@@ -2543,6 +3140,7 @@ modes[plan[1]].answer(plan, parts, used, reply)
 else
 spendOrPeek(plan, parts)
 end
+writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
 if keysDiffer and used < keys then spendPlain() end
@@ -2555,6 +3153,7 @@ local done, wrong = pcall(answerTheRest)
 if not done then
 now, lead = reply[1], 0
 takeBackReply()
+records, changed = {}, {}
 reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
 asks = asks + 1
 used = used + keysOf(plans[numbers and numbers[asks] or 1])

@@ -6,14 +6,14 @@ local function spendOrPeek(plan, parts)
   local first = #reply + 1
   local granted
   if parts == 1 then
-    granted = algorithms[plan[3]].step(plan[4], KEYS[used + 1], count, nil, spend, reply)
+    granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
   else
     granted = count
     for part = 1, parts do
-      granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], granted, nil, false)
+      granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
     end
     for part = 1, parts do
-      algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], count, granted, spend, reply)
+      algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
     end
   end
   if granted < count then
@@ -25,27 +25,28 @@ end
 local function giveBack(plan, parts)
   -- one that cannot be read fails all before any has changed
   for part = 1, parts do
-    algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], KEYS[used + part], 1, nil, false)
+    algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
   end
   for part = 1, parts do
-    algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], KEYS[used + part], plan[2])
+    algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
   end
   reply[#reply + 1] = 0
 end
 
 local function forget(parts)
-  for part = 1, parts do drop(KEYS[used + part]) end
+  for part = 1, parts do
+    local place = placeOf(part)
+    -- a record that cannot be read is forgotten all the same
+    if not pcall(drop, place) then drop(place.record or place) end
+  end
   reply[#reply + 1] = 0
 end
-
--- How many keys an ask by a plan has.
-local function keysOf(plan) return #plan / 2 - 1 + (modes[plan[1]] and modes[plan[1]].keys or 0) end
 
 local function answerTheRest()
   while used < keys do
     local plan = plans[numbers and numbers[asks + 1] or 1]
     local parts = #plan / 2 - 1
-    told = #reply
+    told, atHand = #reply, plan
     if plan[1] == "give" then
       giveBack(plan, parts)
     elseif plan[1] == "forget" then
@@ -55,6 +56,7 @@ local function answerTheRest()
     else
       spendOrPeek(plan, parts)
     end
+    writeChanged()
     asks = asks + 1
     used = used + keysOf(plan)
     if keysDiffer and used < keys then spendPlain() end
@@ -70,6 +72,7 @@ while used < keys do
   if not done then
     now, lead = reply[1], 0
     takeBackReply()
+    records, changed = {}, {}
     reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
     asks = asks + 1
     used = used + keysOf(plans[numbers and numbers[asks] or 1])

@@ -1,7 +1,8 @@
 -- What comes first in every script: the time, read once, and what all of it uses. No function yet: see lane.lua.
 -- ARGV[1]  now in microseconds by the caller's clock, or "" for the server's.
 local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte = math.floor, math.ceil, math.max, string.format, string.byte
+local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
+local concat = table.concat
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 -- Redis drops a key at the end of the stretch of 900 ms in which it stops mattering: a write that leaves a key in its

@@ -1,6 +1,8 @@
 -- Looks at a plain ask: see plain.lua.
+sizes.NAME = SIZE
 function plain.NAME(terms, key, value, count, reply)
   --@ terms of a plan
+  local from, whole = 1, value and #value == SIZE
   local text, expiresAt, before, merges, gone, first, second
   --@ plain
   if not text then return nil end

@@ -26,7 +26,7 @@ local function linesOf(plan, parts, used)
   local lines = {}
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    for _, number in ipairs(algorithm.line(terms, KEYS[used + part])) do lines[#lines + 1] = number end
+    for _, number in ipairs(algorithm.line(terms, placeOf(part))) do lines[#lines + 1] = number end
   end
   return lines
 end
@@ -72,9 +72,9 @@ local function book(plan, parts, used, reply)
   local maxWait, wait = plan[2][1], 0
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    wait = max(wait, algorithm.turn(terms, KEYS[used + part]))
+    wait = max(wait, algorithm.turn(terms, placeOf(part)))
   end
-  local note = KEYS[used + parts + 1]
+  local note = KEYS[used + keysOf(plan)]
   local lineWidth, width = widthsOf(plan, parts)
   local turns, before = "", 0
   if wait > 0 then turns, before = comingTurns(note, width) end
@@ -86,7 +86,7 @@ local function book(plan, parts, used, reply)
     now = now + sooner
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
-      algorithm.step(terms, KEYS[used + part], 1, 1, false, reply)
+      algorithm.step(terms, placeOf(part), 1, 1, false, reply)
     end
     now = now - sooner
     reply[#reply + 1] = sooner
@@ -98,7 +98,7 @@ local function book(plan, parts, used, reply)
     now, lead = now + wait, wait
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
-      algorithm.step(terms, KEYS[used + part], 1, 1, true, reply)
+      algorithm.step(terms, placeOf(part), 1, 1, true, reply)
     end
     now, lead = now - wait, 0
     reply[#reply + 1] = wait
@@ -107,7 +107,7 @@ local function book(plan, parts, used, reply)
   else
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
-      algorithm.step(terms, KEYS[used + part], 1, 0, false, reply)
+      algorithm.step(terms, placeOf(part), 1, 0, false, reply)
     end
     reply[first] = -1 - reply[first]
     reply[#reply + 1] = min(sooner, wait) < huge and min(sooner, wait) or -1
@@ -134,7 +134,7 @@ local function restore(turns, index, lineWidth, width, plan, parts, used)
       line[i] = unpack(">i7", turns, at)
       at = at + 7
     end
-    algorithm.restore(terms, KEYS[used + part], line)
+    algorithm.restore(terms, placeOf(part), line)
   end
 end
 
@@ -143,10 +143,10 @@ local function leave(plan, parts, used, reply)
   if turn <= now then
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
-      algorithm.give(terms, KEYS[used + part], turn)
+      algorithm.give(terms, placeOf(part), turn)
     end
   else
-    local note = KEYS[used + parts + 1]
+    local note = KEYS[used + keysOf(plan)]
     local lineWidth, width = widthsOf(plan, parts)
     local turns, before = comingTurns(note, width)
     local behind = #turns / width
@@ -172,11 +172,11 @@ local function charge(plan, parts, used, reply)
   -- one that cannot be read fails all before any has changed
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    algorithm.step(terms, KEYS[used + part], 1, nil, false)
+    algorithm.step(terms, placeOf(part), 1, nil, false)
   end
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    fits = min(fits, algorithm.charge(terms, KEYS[used + part], plan[2], reply))
+    fits = min(fits, algorithm.charge(terms, placeOf(part), plan[2], reply))
   end
   if fits == 0 then reply[first] = -1 - reply[first] end
 end
@@ -187,23 +187,23 @@ local function reserve(plan, parts, used, reply)
   local granted = 1
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    granted = algorithm.step(terms, KEYS[used + part], granted, nil, false)
+    granted = algorithm.step(terms, placeOf(part), granted, nil, false)
   end
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    algorithm.step(terms, KEYS[used + part], 1, granted, true, reply)
+    algorithm.step(terms, placeOf(part), 1, granted, true, reply)
   end
   if granted == 0 then
     reply[first] = -1 - reply[first]
     return
   end
   local till = now + plan[2]
-  set(KEYS[used + parts + 1], pack(">I7I7", now, till), till, 0)
+  set(KEYS[used + keysOf(plan)], pack(">I7I7", now, till), till, 0)
 end
 modes.reserve = { keys = 1, answer = reserve }
 
 local function settle(plan, parts, used, reply)
-  local note = KEYS[used + parts + 1]
+  local note = KEYS[used + keysOf(plan)]
   local value = get(note)
   local debitedAt, till = 0, 0
   if value then debitedAt, till = unpack(">I7I7", value) end
@@ -213,15 +213,15 @@ local function settle(plan, parts, used, reply)
   end
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
-    algorithm.step(terms, KEYS[used + part], 1, nil, false)
+    algorithm.step(terms, placeOf(part), 1, nil, false)
   end
   drop(note)
   for part = 1, parts do
     local algorithm, terms = algorithmOf(plan, part)
     if plan[2][part + 1] == 1 then
-      algorithm.charge(terms, KEYS[used + part], plan[2][1], {})
+      algorithm.charge(terms, placeOf(part), plan[2][1], {})
     else
-      algorithm.give(terms, KEYS[used + part], debitedAt)
+      algorithm.give(terms, placeOf(part), debitedAt)
     end
   end
   reply[#reply + 1] = 1

@@ -3,7 +3,8 @@
 -- its value, the count and the reply. It returns nil unless the ask is plain; else it appends the level to the reply and
 -- returns what its writer is to be given behind the key, at most five values. Nothing is written before all parts of an
 -- ask have been looked at.
--- KEYS     for each ask, one key per part of its plan, in order, and one more for some modes
+-- KEYS     for each ask, one key per part of its plan, in order, but none for a part that is in the record of one before
+--          it, and one more for some modes
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
 --          terms for each part; the mode is spend, peek, give, forget or one of those in modes.lua; a give has the
@@ -30,6 +31,7 @@ if ARGV[5] and ARGV[3] ~= "" then
 end
 
 local function readValues()
+  local names = KEYS
   --@ read
 end
 
@@ -38,10 +40,49 @@ local function takeBackReply()
   for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
 
+-- Where the key of each part of a plan is among those of an ask, and how many there are: a part in the record of one
+-- before it, which `with` tells, has none of its own.
+local function placesOf(plan)
+  if plan.places then return plan.places, plan.width end
+  local places, width = {}, 0
+  for part = 4, #plan, 2 do
+    local with = plan[part].with
+    if not with then width = width + 1 end
+    places[#places + 1] = with and places[with] or width
+  end
+  plan.places, plan.width = places, width
+  return places, width
+end
+
+-- By part of a plan, the block of a record that it is plain in, if it is in one: see record.lua.
+local function blocksOf(plan)
+  local blocks = {}
+  for part = 1, #plan / 2 - 1 do
+    local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+    if terms.label then
+      local block = blocks[terms.with] or { head = "\0", size = 0, text = "", ends = 0 }
+      block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\0"
+      terms.before, terms.size = block.size, size
+      block.size, block.last = block.size + size, part
+      blocks[part] = block
+    end
+  end
+  return blocks
+end
+
+-- What is known of a part: the string under its key, or its state in the record there; nothing plain if that has another head.
+local function stateOf(value, block, terms)
+  if not block or not value then return value end
+  local from = 8 + #block.head
+  if sub(value, 8, from - 1) ~= block.head then return "" end
+  from = from + terms.before
+  return sub(value, from, from + terms.size - 1)
+end
+
 local function spendPlain()
   if not values then readValues() end
   local known = values or {}
-  local plan, parts, count, first, terms, writeFirst
+  local plan, parts, count, first, terms, writeFirst, places, width, blocks
   -- what the looks at the parts of an ask returned, side by side, five to a part: a table for each would be made anew
   local looked = {}
   while used < keys do
@@ -53,26 +94,42 @@ local function spendPlain()
       end
       plan, parts, count = own, #own / 2 - 1, own[2]
       first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+      places, width = placesOf(own)
+      blocks = blocksOf(own)
     end
     told = #reply
-    if parts == 1 then
+    if parts == 1 and not blocks[1] then
       local key = KEYS[used + 1]
       local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
       if not a then return end
       writeFirst(key, a, b, c, d, e)
     else
       for part = 1, parts do
-        local i, n = used + part, part * 5
-        local a, b, c, d, e = plain[plan[part * 2 + 1]](plan[part * 2 + 2], KEYS[i], known[i], count, reply)
+        local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+        local value = stateOf(known[i], blocks[part], own)
+        local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
         if not a then return takeBackReply() end
         looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
       end
       for part = 1, parts do
-        local n = part * 5
-        writers[plan[part * 2 + 1]](KEYS[used + part], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+        local i, n, block = used + places[part], part * 5, blocks[part]
+        if not block then
+          writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+        else
+          block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+          if part == block.last then
+            local record, ends = known[i], block.ends
+            local before = record and unpack(">I7", record) or 0
+            local rest = record and sub(record, 8 + #block.head + block.size) or ""
+            local text = pack(">I7", ends) .. block.head .. block.text .. rest
+            block.text, block.ends = "", 0
+            local till = rest ~= "" and unpack(">I7", rest) or 0
+            write(KEYS[i], text, max(ends, till), max(before, till))
+          end
+        end
       end
     end
-    asks, used = asks + 1, used + parts
+    asks, used = asks + 1, used + width
   end
 end
 

@@ -10,10 +10,12 @@ while place < keys and known do
   local mode = plan[1]
   known = mode == "spend" or mode == "peek" or mode == "give" or mode == "forget"
   for part = 3, known and #plan or 0, 2 do
-    place = place + 1
-    values[place] = false
-    if plan[part] ~= "log" then
-      names[#names + 1], places[#places + 1] = KEYS[place], place
+    if not plan[part + 1].with then
+      place = place + 1
+      values[place] = false
+      if plan[part] ~= "log" then
+        names[#names + 1], places[#places + 1] = KEYS[place], place
+      end
     end
   end
 end

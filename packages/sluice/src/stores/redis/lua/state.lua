@@ -1,5 +1,5 @@
 -- What the rest of a script shares: strings, read once per key, and what there is in it by name.
-local min, huge, sub = math.min, math.huge, string.sub
+local min, huge = math.min, math.huge
 -- Clocks that differ by less are never taken for one that jumped.
 local GRACE = 1000000
 local algorithms = {}
@@ -10,19 +10,61 @@ local lead = 0
 -- Strings by key, as they stand in this call; false is a key that may hold something else.
 local strings = {}
 
-local function drop(key)
-  call("DEL", key)
-  strings[key] = nil
+-- The plan of the ask at hand, and where a part of it is kept: see record.lua.
+local atHand
+local function placeOf(part)
+  local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
+  return label and { record = key, label = label } or key
 end
 
-local function get(key)
+-- How many keys an ask by a plan has.
+local function keysOf(plan)
+  local _, width = placesOf(plan)
+  return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+
+local get
+
+local function recordAt(key)
+  records[key] = records[key] or recordOf(get(key))
+  return records[key]
+end
+
+function get(key)
+  if type(key) == "table" then return recordAt(key.record).states[key.label] end
   local value = strings[key] or call("GET", key)
   strings[key] = value
   return value
 end
 
--- The same for a key that may be read again in this call.
+-- Records with changes that are yet to be written, by key.
+local changed = {}
+
+local function change(place, state, expiresAt)
+  local record = recordAt(place.record)
+  record.labels[#record.labels + 1] = place.label
+  record.states[place.label], record.ends[place.label] = state, expiresAt
+  changed[place.record] = record
+end
+
+-- Writes what may be read again in this call; what is in a record, at the end of an ask.
 local function set(key, value, expiresAt, before)
+  if type(key) == "table" then return change(key, value, expiresAt) end
   write(key, value, expiresAt, before)
   strings[key] = value
+end
+
+local function drop(key)
+  if type(key) == "table" then return change(key, nil, 0) end
+  call("DEL", key)
+  strings[key] = nil
+end
+
+local function writeChanged()
+  for key, record in pairs(changed) do
+    local before = record.till
+    local text, till = textOf(record, atHand)
+    if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+  end
+  changed = {}
 end

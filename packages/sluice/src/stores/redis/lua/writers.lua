@@ -1,5 +1,5 @@
--- What looks at plain asks, and what writes them down, by algorithm; see plain.lua.
-local plain, writers = {}, {}
+-- What looks at plain asks, what writes them down, and how long a plain state is, by algorithm; see plain.lua.
+local plain, writers, sizes = {}, {}, {}
 
 local function write(key, text, expiresAt, before)
   local failed

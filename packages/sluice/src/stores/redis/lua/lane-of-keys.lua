@@ -1,0 +1,35 @@
+-- Asks of several parts, each of which has a key of its own: see lane.lua.
+local parts = (#ARGV - 3) / TERMS
+local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
+local terms = {}
+for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
+while used < keys do
+  local at = told
+  local count = counts and counts[asks + 1] or 1
+  local looked = 0
+  -- all are looked at before the first is written
+  while looked < parts do
+    local place = looked * TERMS + 3
+    --@ terms of a part
+    cost = cost * count
+    local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
+    local from, whole = 1, false
+    local text, expiresAt, before, merges, gone, first, second
+    --@ plain
+    if not text then break end
+    looked = looked + 1
+    texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
+    reply[at + 1], reply[at + 2] = first, second
+    at = second and at + 2 or at + 1
+  end
+  if looked < parts then break end
+  local failed
+  for part = 1, parts do
+    local key, text, expiresAt, before, merges, gone =
+      KEYS[used + part], texts[part], ends[part], befores[part], merging[part], going[part]
+    --@ write
+    if failed then break end
+  end
+  if failed then break end
+  asks, used, told = asks + 1, used + parts, at
+end

@@ -1,0 +1,160 @@
+import { Redis } from "ioredis"
+import { combine, createLimiter, fixedWindow, slidingLog, tokenBucket } from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { manualClock } from "sluice/testing"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
+import { redisKey } from "../support/redis-key.js"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, server.host)
+})
+beforeEach(() => client.flushall())
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const second = tokenBucket({ capacity: 5, refill: 1, every: "1s" })
+const hour = fixedWindow({ limit: 20, window: "1h" })
+const day = tokenBucket({ capacity: 50, refill: 1, every: "1h" })
+const log = slidingLog({ limit: 30, window: "1h" })
+
+const record = (limiter: string, key: string) => redisKey(limiter, key, "", "ps")
+const remainingOf = async (limiter: { peek(key: string): Promise<unknown> }, key = "k") => {
+  const { policies = [] } = (await limiter.peek(key)) as {
+    policies?: { policy: string; remaining: number }[]
+  }
+  return Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining]))
+}
+
+describe("policies that have names", () => {
+  test("share one key, but for logs", async () => {
+    const limiter = createLimiter({
+      name: "a",
+      policy: { second, hour, log },
+      store: redisStore(ioredis(client)),
+    })
+    await limiter.tryAcquire("k")
+    await limiter.tryAcquire("k")
+    expect((await client.keys("*")).sort()).toEqual(
+      [record("a", "k"), redisKey("a", "k", "log", "sl")].sort(),
+    )
+    expect(await remainingOf(limiter)).toEqual({ second: 3, hour: 18, log: 28 })
+  })
+
+  test("come and go, and what others have counted stays", async () => {
+    const store = () => redisStore(ioredis(client), { clock })
+    const clock = manualClock()
+    const before = createLimiter({ name: "a", policy: { second, hour }, store: store() })
+    await before.tryAcquire("k", { cost: 2 })
+    const after = createLimiter({ name: "a", policy: { hour, day }, store: store() })
+    for (let i = 0; i < 3; i += 1) expect((await after.tryAcquire("k")).allowed).toBe(true)
+    expect(await remainingOf(after)).toEqual({ hour: 15, day: 47 })
+    expect(await remainingOf(before)).toEqual({ second: 3, hour: 15 })
+    // in turns, each with its own in front
+    for (let i = 0; i < 2; i += 1) {
+      await before.tryAcquire("k", { cost: { second: 1, hour: 0 } })
+      await after.tryAcquire("k")
+    }
+    expect(await remainingOf(after)).toEqual({ hour: 13, day: 45 })
+    expect(await remainingOf(before)).toEqual({ second: 1, hour: 13 })
+  })
+
+  test("are forgotten one by one, and the key with the last of them", async () => {
+    const store = redisStore(ioredis(client))
+    const limiter = createLimiter({ name: "a", policy: { second, hour }, store })
+    await limiter.tryAcquire("k", { cost: 2 })
+    await limiter.reset("k", { policy: { second } })
+    expect(await remainingOf(limiter)).toEqual({ second: 5, hour: 18 })
+    await limiter.reset("k", { policy: { hour } })
+    expect(await client.keys("*")).toEqual([])
+  })
+
+  test.each([
+    ["alone", { second, day }],
+    ["with a log", { second, day, log }],
+    ["with parts", { second, day, parts: tokenBucket({ capacity: 50, refill: 7, every: "1s" }) }],
+  ])("are kept for as long as the longest of them, whichever was written last: %s", async (_name, policy) => {
+    const limiter = createLimiter({ name: "a", policy, store: redisStore(ioredis(client)) })
+    await limiter.tryAcquire("k")
+    for (let i = 0; i < 3; i += 1) {
+      await limiter.tryAcquire("k", { cost: { second: 1, day: 0 } })
+      const left = await client.pttl(record("a", "k"))
+      expect(left).toBeGreaterThan(3_590_000)
+      expect(left).toBeLessThan(3_602_000)
+    }
+    await limiter.reset("k", { policy: { day } })
+    expect(await client.pttl(record("a", "k"))).toBeLessThan(6_000)
+  })
+
+  test("of several limiters are asked at once, each in its record", async () => {
+    const store = redisStore(ioredis(client))
+    const users = createLimiter({ name: "users", policy: { second, log, hour }, store })
+    const groups = createLimiter({ name: "groups", policy: { second, hour }, store })
+    for (let i = 0; i < 5; i += 1) {
+      expect((await combine([users.on("u"), groups.on("g")]).tryAcquire()).allowed).toBe(true)
+    }
+    expect((await combine([users.on("u"), groups.on("g2")]).tryAcquire()).allowed).toBe(false)
+    expect(await remainingOf(users, "u")).toMatchObject({ log: 25, hour: 15 })
+    expect(await remainingOf(groups, "g")).toMatchObject({ hour: 15 })
+    expect(await client.exists(record("groups", "g2"))).toBe(0)
+  })
+
+  test("fail for their caller only where a key holds something else, and can be reset", async () => {
+    const clock = manualClock()
+    const limiter = createLimiter({
+      name: "a",
+      policy: { second, hour },
+      store: redisStore(ioredis(client), { clock }),
+    })
+    for (const [key, put] of Object.entries({
+      short: () => client.set(record("a", "short"), "x"),
+      text: () => client.set(record("a", "text"), "something else that is no record"),
+      list: () => client.rpush(record("a", "list"), "x"),
+    })) {
+      await put()
+      const asks = ["before", key, "after"].map((each) => limiter.tryAcquire(each))
+      const outcomes = await Promise.allSettled(asks)
+      expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
+      await limiter.reset(key)
+      expect((await limiter.tryAcquire(key)).allowed).toBe(true)
+    }
+    expect(await remainingOf(limiter, "before")).toEqual({ second: 2, hour: 17 })
+  })
+
+  test("are not spent from by an ask that fails, nor by the next in its call", async () => {
+    await client.call("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-rpush")
+    const restricted = new Redis(server.port, server.host, { username: "u", password: "p" })
+    const store = redisStore(ioredis(restricted), { retryFor: 0 })
+    const limiter = createLimiter({ name: "a", policy: { second, log, hour }, store })
+    const outcomes = await Promise.allSettled([
+      limiter.tryAcquire("fails"),
+      limiter.tryAcquire("passes", { cost: { log: 0 } }),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "fulfilled"])
+    expect(await client.keys("*")).toEqual([record("a", "passes")])
+    restricted.disconnect()
+  })
+
+  test("are not spent from where Redis cannot write, and neither are their neighbours twice", async () => {
+    const clock = manualClock()
+    const limiter = createLimiter({
+      name: "a",
+      policy: { second, hour },
+      store: redisStore(ioredis(client), { clock, retryFor: 0 }),
+    })
+    await limiter.tryAcquire("k")
+    await client.config("SET", "maxmemory", "1")
+    try {
+      await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
+      await expect(limiter.charge("k", 1)).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    } finally {
+      await client.config("SET", "maxmemory", "0")
+    }
+    expect(await remainingOf(limiter)).toEqual({ second: 4, hour: 19 })
+  })
+})
