@@ -104,27 +104,37 @@ describe("policies that have names", () => {
     expect(await client.exists(record("groups", "g2"))).toBe(0)
   })
 
-  test("fail for their caller only where a key holds something else, and can be reset", async () => {
-    const clock = manualClock()
-    const limiter = createLimiter({
-      name: "a",
-      policy: { second, hour },
-      store: redisStore(ioredis(client), { clock }),
-    })
-    for (const [key, put] of Object.entries({
-      short: () => client.set(record("a", "short"), "x"),
-      text: () => client.set(record("a", "text"), "something else that is no record"),
-      list: () => client.rpush(record("a", "list"), "x"),
-    })) {
-      await put()
-      const asks = ["before", key, "after"].map((each) => limiter.tryAcquire(each))
-      const outcomes = await Promise.allSettled(asks)
-      expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
-      await limiter.reset(key)
-      expect((await limiter.tryAcquire(key)).allowed).toBe(true)
-    }
-    expect(await remainingOf(limiter, "before")).toEqual({ second: 2, hour: 17 })
-  })
+  test.each([
+    ["of one kind", { second, day }],
+    ["of several", { second, day, hour }],
+  ])(
+    "fail for their caller only where a key holds something else, and can be reset: %s",
+    async (_name, policy) => {
+      const clock = manualClock()
+      const limiter = createLimiter({ name: "a", policy, store: redisStore(ioredis(client), { clock }) })
+      await limiter.tryAcquire("k")
+      const whole = (await client.getBuffer(record("a", "k"))) as Buffer
+      for (const [key, put] of Object.entries({
+        short: () => client.set(record("a", "short"), "x"),
+        text: () => client.set(record("a", "text"), "something else that is no record"),
+        cut: () => client.set(record("a", "cut"), whole.subarray(0, -1)),
+        longer: () => client.set(record("a", "longer"), Buffer.concat([whole, Buffer.from("x")])),
+        list: () => client.rpush(record("a", "list"), "x"),
+      })) {
+        await put()
+        const asks = ["before", key, "after"].map((each) => limiter.tryAcquire(each))
+        const outcomes = await Promise.allSettled(asks)
+        expect(
+          outcomes.map(({ status }) => status),
+          key,
+        ).toEqual(["fulfilled", "rejected", "fulfilled"])
+        await limiter.reset(key)
+        expect((await limiter.tryAcquire(key)).allowed).toBe(true)
+        await limiter.refund("before", 1)
+      }
+      expect(await remainingOf(limiter, "before")).toMatchObject({ second: 5, day: 50 })
+    },
+  )
 
   test("are not spent from by an ask that fails, nor by the next in its call", async () => {
     await client.call("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-rpush")

@@ -1207,7 +1207,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "62633f4ff81a38f547996ddeaff2607d5b76c0b7",
+    sha: "abae8a833f0183ffb22eee0b5e0b4292fdc210ac",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1298,6 +1298,7 @@ for i = 1, 3 do terms[(part - 1) * 3 + i] = tonumber(ARGV[at + 1 + i]) end
 end
 head = head .. "\\0"
 local begin = 8 + #head
+local size = begin + parts * 12 - 1
 local names = KEYS
 do
 if #names == 1 then
@@ -1320,7 +1321,7 @@ for i = 1, keys do
 local key, value = KEYS[i], values[i]
 local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local whole = value and sub(value, 8, begin - 1) == head
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local from, place = begin + looked * 12, looked * 3
 local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
@@ -1349,7 +1350,7 @@ reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local rest = whole and sub(value, begin + parts * 12) or ""
+local rest = whole and sub(value, size + 1) or ""
 local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
 local before, failed = whole and unpack(">I7", value) or 0, nil
 if rest ~= "" then
@@ -1855,7 +1856,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "cb0dd7f9709e54f6046b28e64788b23ddccdf3a0",
+    sha: "d8b2edcc9cd23930d856e65dda5b212c3751224c",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1949,6 +1950,7 @@ for i = 1, 4 do terms[(part - 1) * 4 + i] = tonumber(ARGV[at + 1 + i]) end
 end
 head = head .. "\\0"
 local begin = 8 + #head
+local size = begin + parts * 25 - 1
 local names = KEYS
 do
 if #names == 1 then
@@ -1971,7 +1973,7 @@ for i = 1, keys do
 local key, value = KEYS[i], values[i]
 local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local whole = value and sub(value, 8, begin - 1) == head
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local from, place = begin + looked * 25, looked * 4
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
@@ -2003,7 +2005,7 @@ reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local rest = whole and sub(value, begin + parts * 25) or ""
+local rest = whole and sub(value, size + 1) or ""
 local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
 local before, failed = whole and unpack(">I7", value) or 0, nil
 if rest ~= "" then

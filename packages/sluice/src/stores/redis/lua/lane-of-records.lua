@@ -9,13 +9,15 @@ for part = 1, parts do
 end
 head = head .. "\0"
 local begin = 8 + #head
+local size = begin + parts * SIZE - 1
 local names = KEYS
 --@ read
 for i = 1, keys do
   local key, value = KEYS[i], values[i]
   local count = counts and counts[i] or 1
   local ends, at, looked = 0, told, 0
-  local whole = value and sub(value, 8, begin - 1) == head
+  -- what is behind it may be another block, of more than the seven bytes that are read here
+  local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
   while looked < parts do
     local from, place = begin + looked * SIZE, looked * TERMS
     --@ terms of a part
@@ -30,7 +32,7 @@ for i = 1, keys do
     at = second and at + 2 or at + 1
   end
   if looked < parts then break end
-  local rest = whole and sub(value, begin + parts * SIZE) or ""
+  local rest = whole and sub(value, size + 1) or ""
   local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
   local before, failed = whole and unpack(">I7", value) or 0, nil
   if rest ~= "" then
