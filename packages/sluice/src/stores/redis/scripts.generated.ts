@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "68e83faa6cc58d7694561bbf47b145ec00947134",
+    sha: "ffcb7ef62ee68b1e14c927c38e1fcc49241581db",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -10,6 +10,7 @@ local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
+local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
 local time = call("TIME")
@@ -171,7 +172,6 @@ end
 end
 end
 local function readValues()
-local names = KEYS
 do
 values = {}
 local names, places = {}, {}
@@ -236,7 +236,8 @@ end
 local function stateOf(value, block, terms)
 if not block or not value then return value end
 local from = 8 + #block.head
-if sub(value, 8, from - 1) ~= block.head then return "" end
+local size = from + block.size - 1
+if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
 from = from + terms.before
 return sub(value, from, from + terms.size - 1)
 end
@@ -281,10 +282,11 @@ if part == block.last then
 local record, ends = known[i], block.ends
 local before = record and unpack(">I7", record) or 0
 local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local till = rest ~= "" and unpack(">I7", rest) or 0
+if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
-local till = rest ~= "" and unpack(">I7", rest) or 0
-write(KEYS[i], text, max(ends, till), max(before, till))
+write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
 end
 end
 end
@@ -318,28 +320,38 @@ record.till = max(record.till, till)
 end
 return record
 end
-local function textOf(record, plan)
-local text, till, labels, seen = "", 0, {}, {}
-local function add(block)
-local ends, head, states = 0, "", ""
-for _, label in ipairs(block) do
+local function blockOf(record, labels, till)
+local head, states = "", ""
+for _, label in ipairs(labels) do
 local state = record.states[label]
-if state and not seen[label] then
-seen[label] = true
-labels[#labels + 1] = label
-ends = max(ends, record.ends[label])
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
 end
+return pack(">I7", till) .. head .. "\\0" .. states
 end
-if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
-till = max(till, ends)
+local function textOf(record, first)
+local own, isOwn, till = {}, {}, 0
+for _, label in ipairs(first) do
+if record.states[label] and not isOwn[label] then
+own[#own + 1], isOwn[label] = label, true
+till = max(till, record.ends[label])
 end
-local own = {}
-for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
-add(own)
-add(record.labels)
-record.labels, record.till = labels, till
-return text, till
+end
+local text = #own > 0 and blockOf(record, own, till) or ""
+local labels, tills, byTill = own, {}, {}
+for _, label in ipairs(record.labels) do
+local ends = record.ends[label]
+if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if not byTill[ends] then
+tills[#tills + 1], byTill[ends] = ends, {}
+end
+table.insert(byTill[ends], label)
+labels[#labels + 1] = label
+end
+end
+table.sort(tills, function(a, b) return a > b end)
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+record.labels, record.till = labels, max(till, tills[1] or 0)
+return text, record.till
 end
 local min, huge = math.min, math.huge
 local GRACE = 1000000
@@ -370,7 +382,6 @@ end
 local changed = {}
 local function change(place, state, expiresAt)
 local record = recordAt(place.record)
-record.labels[#record.labels + 1] = place.label
 record.states[place.label], record.ends[place.label] = state, expiresAt
 changed[place.record] = record
 end
@@ -385,9 +396,14 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
+local places = placesOf(atHand)
 for key, record in pairs(changed) do
+local own = {}
+for part, place in ipairs(places) do
+if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+end
 local before = record.till
-local text, till = textOf(record, atHand)
+local text, till = textOf(record, own)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
 end
 changed = {}
@@ -1207,7 +1223,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "abae8a833f0183ffb22eee0b5e0b4292fdc210ac",
+    sha: "74bd4dab7aa6ca094326ba87e41cf1487a241350",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1216,6 +1232,7 @@ local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
+local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
 local time = call("TIME")
@@ -1229,19 +1246,18 @@ local fresh = false
 if ARGV[5] then
 local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
 if #ARGV == 3 + 3 then
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1299,19 +1315,18 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 local size = begin + parts * 12 - 1
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1351,11 +1366,12 @@ at = second and at + 2 or at + 1
 end
 if looked < parts then break end
 local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
 local before, failed = whole and unpack(">I7", value) or 0, nil
 if rest ~= "" then
 local till = unpack(">I7", rest)
-expiresAt, before = max(ends, till), max(before, till)
+before = max(before, till)
+if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -1431,19 +1447,18 @@ end
 end
 end
 local function readValues()
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1481,7 +1496,8 @@ end
 local function stateOf(value, block, terms)
 if not block or not value then return value end
 local from = 8 + #block.head
-if sub(value, 8, from - 1) ~= block.head then return "" end
+local size = from + block.size - 1
+if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
 from = from + terms.before
 return sub(value, from, from + terms.size - 1)
 end
@@ -1526,10 +1542,11 @@ if part == block.last then
 local record, ends = known[i], block.ends
 local before = record and unpack(">I7", record) or 0
 local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local till = rest ~= "" and unpack(">I7", rest) or 0
+if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
-local till = rest ~= "" and unpack(">I7", rest) or 0
-write(KEYS[i], text, max(ends, till), max(before, till))
+write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
 end
 end
 end
@@ -1563,28 +1580,38 @@ record.till = max(record.till, till)
 end
 return record
 end
-local function textOf(record, plan)
-local text, till, labels, seen = "", 0, {}, {}
-local function add(block)
-local ends, head, states = 0, "", ""
-for _, label in ipairs(block) do
+local function blockOf(record, labels, till)
+local head, states = "", ""
+for _, label in ipairs(labels) do
 local state = record.states[label]
-if state and not seen[label] then
-seen[label] = true
-labels[#labels + 1] = label
-ends = max(ends, record.ends[label])
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
 end
+return pack(">I7", till) .. head .. "\\0" .. states
 end
-if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
-till = max(till, ends)
+local function textOf(record, first)
+local own, isOwn, till = {}, {}, 0
+for _, label in ipairs(first) do
+if record.states[label] and not isOwn[label] then
+own[#own + 1], isOwn[label] = label, true
+till = max(till, record.ends[label])
 end
-local own = {}
-for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
-add(own)
-add(record.labels)
-record.labels, record.till = labels, till
-return text, till
+end
+local text = #own > 0 and blockOf(record, own, till) or ""
+local labels, tills, byTill = own, {}, {}
+for _, label in ipairs(record.labels) do
+local ends = record.ends[label]
+if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if not byTill[ends] then
+tills[#tills + 1], byTill[ends] = ends, {}
+end
+table.insert(byTill[ends], label)
+labels[#labels + 1] = label
+end
+end
+table.sort(tills, function(a, b) return a > b end)
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+record.labels, record.till = labels, max(till, tills[1] or 0)
+return text, record.till
 end
 local min, huge = math.min, math.huge
 local GRACE = 1000000
@@ -1615,7 +1642,6 @@ end
 local changed = {}
 local function change(place, state, expiresAt)
 local record = recordAt(place.record)
-record.labels[#record.labels + 1] = place.label
 record.states[place.label], record.ends[place.label] = state, expiresAt
 changed[place.record] = record
 end
@@ -1630,9 +1656,14 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
+local places = placesOf(atHand)
 for key, record in pairs(changed) do
+local own = {}
+for part, place in ipairs(places) do
+if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+end
 local before = record.till
-local text, till = textOf(record, atHand)
+local text, till = textOf(record, own)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
 end
 changed = {}
@@ -1856,7 +1887,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "d8b2edcc9cd23930d856e65dda5b212c3751224c",
+    sha: "bb45ba1230ecd16cb8929c4bcea53d0eef0d5f25",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1865,6 +1896,7 @@ local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
+local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
 local time = call("TIME")
@@ -1878,19 +1910,18 @@ local fresh = false
 if ARGV[5] then
 local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -1951,19 +1982,18 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 local size = begin + parts * 25 - 1
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -2006,11 +2036,12 @@ at = second and at + 2 or at + 1
 end
 if looked < parts then break end
 local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
 local before, failed = whole and unpack(">I7", value) or 0, nil
 if rest ~= "" then
 local till = unpack(">I7", rest)
-expiresAt, before = max(ends, till), max(before, till)
+before = max(before, till)
+if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -2087,19 +2118,18 @@ end
 end
 end
 local function readValues()
-local names = KEYS
 do
-if #names == 1 then
-local value = try("GET", names[1])
+if keys == 1 then
+local value = try("GET", KEYS[1])
 fresh = value == false
 values = { type(value) == "string" and value }
 else
-values = call("MGET", spread(names))
+values = call("MGET", spread(KEYS))
 local absent
-for i = 1, #names do
+for i = 1, keys do
 if not values[i] then
 absent = absent or {}
-absent[#absent + 1] = names[i]
+absent[#absent + 1] = KEYS[i]
 end
 end
 fresh = absent and try("EXISTS", spread(absent)) == 0
@@ -2137,7 +2167,8 @@ end
 local function stateOf(value, block, terms)
 if not block or not value then return value end
 local from = 8 + #block.head
-if sub(value, 8, from - 1) ~= block.head then return "" end
+local size = from + block.size - 1
+if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
 from = from + terms.before
 return sub(value, from, from + terms.size - 1)
 end
@@ -2182,10 +2213,11 @@ if part == block.last then
 local record, ends = known[i], block.ends
 local before = record and unpack(">I7", record) or 0
 local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local till = rest ~= "" and unpack(">I7", rest) or 0
+if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
-local till = rest ~= "" and unpack(">I7", rest) or 0
-write(KEYS[i], text, max(ends, till), max(before, till))
+write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
 end
 end
 end
@@ -2219,28 +2251,38 @@ record.till = max(record.till, till)
 end
 return record
 end
-local function textOf(record, plan)
-local text, till, labels, seen = "", 0, {}, {}
-local function add(block)
-local ends, head, states = 0, "", ""
-for _, label in ipairs(block) do
+local function blockOf(record, labels, till)
+local head, states = "", ""
+for _, label in ipairs(labels) do
 local state = record.states[label]
-if state and not seen[label] then
-seen[label] = true
-labels[#labels + 1] = label
-ends = max(ends, record.ends[label])
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
 end
+return pack(">I7", till) .. head .. "\\0" .. states
 end
-if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
-till = max(till, ends)
+local function textOf(record, first)
+local own, isOwn, till = {}, {}, 0
+for _, label in ipairs(first) do
+if record.states[label] and not isOwn[label] then
+own[#own + 1], isOwn[label] = label, true
+till = max(till, record.ends[label])
 end
-local own = {}
-for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
-add(own)
-add(record.labels)
-record.labels, record.till = labels, till
-return text, till
+end
+local text = #own > 0 and blockOf(record, own, till) or ""
+local labels, tills, byTill = own, {}, {}
+for _, label in ipairs(record.labels) do
+local ends = record.ends[label]
+if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if not byTill[ends] then
+tills[#tills + 1], byTill[ends] = ends, {}
+end
+table.insert(byTill[ends], label)
+labels[#labels + 1] = label
+end
+end
+table.sort(tills, function(a, b) return a > b end)
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+record.labels, record.till = labels, max(till, tills[1] or 0)
+return text, record.till
 end
 local min, huge = math.min, math.huge
 local GRACE = 1000000
@@ -2271,7 +2313,6 @@ end
 local changed = {}
 local function change(place, state, expiresAt)
 local record = recordAt(place.record)
-record.labels[#record.labels + 1] = place.label
 record.states[place.label], record.ends[place.label] = state, expiresAt
 changed[place.record] = record
 end
@@ -2286,9 +2327,14 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
+local places = placesOf(atHand)
 for key, record in pairs(changed) do
+local own = {}
+for part, place in ipairs(places) do
+if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+end
 local before = record.till
-local text, till = textOf(record, atHand)
+local text, till = textOf(record, own)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
 end
 changed = {}
@@ -2429,7 +2475,7 @@ end
 return reply`,
   },
   log: {
-    sha: "b033398988128b86207cdded1e4accb8edca641a",
+    sha: "3c10efc2cde09cd665c338fddd3d267a98a8f193",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2438,6 +2484,7 @@ local pack, unpack = struct.pack, struct.unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
+local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
 local time = call("TIME")
@@ -2451,7 +2498,6 @@ local fresh = false
 if ARGV[5] then
 local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
-local names = KEYS
 local cost, limit, window, merge = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
@@ -2702,7 +2748,6 @@ end
 end
 end
 local function readValues()
-local names = KEYS
 end
 local function takeBackReply()
 for extra = #reply, told + 1, -1 do reply[extra] = nil end
@@ -2735,7 +2780,8 @@ end
 local function stateOf(value, block, terms)
 if not block or not value then return value end
 local from = 8 + #block.head
-if sub(value, 8, from - 1) ~= block.head then return "" end
+local size = from + block.size - 1
+if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
 from = from + terms.before
 return sub(value, from, from + terms.size - 1)
 end
@@ -2780,10 +2826,11 @@ if part == block.last then
 local record, ends = known[i], block.ends
 local before = record and unpack(">I7", record) or 0
 local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local till = rest ~= "" and unpack(">I7", rest) or 0
+if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
-local till = rest ~= "" and unpack(">I7", rest) or 0
-write(KEYS[i], text, max(ends, till), max(before, till))
+write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
 end
 end
 end
@@ -2817,28 +2864,38 @@ record.till = max(record.till, till)
 end
 return record
 end
-local function textOf(record, plan)
-local text, till, labels, seen = "", 0, {}, {}
-local function add(block)
-local ends, head, states = 0, "", ""
-for _, label in ipairs(block) do
+local function blockOf(record, labels, till)
+local head, states = "", ""
+for _, label in ipairs(labels) do
 local state = record.states[label]
-if state and not seen[label] then
-seen[label] = true
-labels[#labels + 1] = label
-ends = max(ends, record.ends[label])
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
 end
+return pack(">I7", till) .. head .. "\\0" .. states
 end
-if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\\0" .. states end
-till = max(till, ends)
+local function textOf(record, first)
+local own, isOwn, till = {}, {}, 0
+for _, label in ipairs(first) do
+if record.states[label] and not isOwn[label] then
+own[#own + 1], isOwn[label] = label, true
+till = max(till, record.ends[label])
 end
-local own = {}
-for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
-add(own)
-add(record.labels)
-record.labels, record.till = labels, till
-return text, till
+end
+local text = #own > 0 and blockOf(record, own, till) or ""
+local labels, tills, byTill = own, {}, {}
+for _, label in ipairs(record.labels) do
+local ends = record.ends[label]
+if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if not byTill[ends] then
+tills[#tills + 1], byTill[ends] = ends, {}
+end
+table.insert(byTill[ends], label)
+labels[#labels + 1] = label
+end
+end
+table.sort(tills, function(a, b) return a > b end)
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+record.labels, record.till = labels, max(till, tills[1] or 0)
+return text, record.till
 end
 local min, huge = math.min, math.huge
 local GRACE = 1000000
@@ -2869,7 +2926,6 @@ end
 local changed = {}
 local function change(place, state, expiresAt)
 local record = recordAt(place.record)
-record.labels[#record.labels + 1] = place.label
 record.states[place.label], record.ends[place.label] = state, expiresAt
 changed[place.record] = record
 end
@@ -2884,9 +2940,14 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
+local places = placesOf(atHand)
 for key, record in pairs(changed) do
+local own = {}
+for part, place in ipairs(places) do
+if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+end
 local before = record.till
-local text, till = textOf(record, atHand)
+local text, till = textOf(record, own)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
 end
 changed = {}

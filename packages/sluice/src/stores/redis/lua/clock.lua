@@ -11,6 +11,9 @@ local STRETCH = 900000
 -- By a caller's clock the expiry is set anew with every write, and a minute late, for Redis drops keys by its own.
 local CALLERS_SLACK = 60900
 local callersNow = tonumber(ARGV[1])
+-- What of a record no longer matters is left out as late as Redis would have dropped it; by a caller's clock, never: it may
+-- go back, and Redis drops nothing by it.
+local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
   local time = call("TIME")

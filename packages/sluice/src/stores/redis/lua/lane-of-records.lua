@@ -10,7 +10,6 @@ end
 head = head .. "\0"
 local begin = 8 + #head
 local size = begin + parts * SIZE - 1
-local names = KEYS
 --@ read
 for i = 1, keys do
   local key, value = KEYS[i], values[i]
@@ -33,11 +32,12 @@ for i = 1, keys do
   end
   if looked < parts then break end
   local rest = whole and sub(value, size + 1) or ""
-  local text, expiresAt = pack(">I7", ends) .. head .. concat(texts) .. rest, ends
+  local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
   local before, failed = whole and unpack(">I7", value) or 0, nil
   if rest ~= "" then
     local till = unpack(">I7", rest)
-    expiresAt, before = max(ends, till), max(before, till)
+    before = max(before, till)
+    if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
   end
   --@ write
   if failed then break end

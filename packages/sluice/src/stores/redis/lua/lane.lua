@@ -8,7 +8,6 @@
 if ARGV[5] then
   local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
   if #ARGV == TERMS + 3 then
-    local names = KEYS
     --@ read
     --@ terms of the call
     for i = 1, keys do

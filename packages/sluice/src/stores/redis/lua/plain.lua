@@ -31,7 +31,6 @@ if ARGV[5] and ARGV[3] ~= "" then
 end
 
 local function readValues()
-  local names = KEYS
   --@ read
 end
 
@@ -74,7 +73,8 @@ end
 local function stateOf(value, block, terms)
   if not block or not value then return value end
   local from = 8 + #block.head
-  if sub(value, 8, from - 1) ~= block.head then return "" end
+  local size = from + block.size - 1
+  if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
   from = from + terms.before
   return sub(value, from, from + terms.size - 1)
 end
@@ -121,10 +121,11 @@ local function spendPlain()
             local record, ends = known[i], block.ends
             local before = record and unpack(">I7", record) or 0
             local rest = record and sub(record, 8 + #block.head + block.size) or ""
+            local till = rest ~= "" and unpack(">I7", rest) or 0
+            if till + LEFT_OUT <= now then rest = "" end
             local text = pack(">I7", ends) .. block.head .. block.text .. rest
             block.text, block.ends = "", 0
-            local till = rest ~= "" and unpack(">I7", rest) or 0
-            write(KEYS[i], text, max(ends, till), max(before, till))
+            write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
           end
         end
       end

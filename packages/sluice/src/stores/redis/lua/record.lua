@@ -1,5 +1,6 @@
--- Records: what is kept of the policies of a limiter that have names, for one key. A string of blocks, one of the policies
--- of the ask that wrote it last, so that the lane finds there all it looks for, and one of all others, if there are any.
+-- Records: what is kept of the policies of a limiter that have names, for one key. A string of blocks: one of the policies
+-- of the ask that wrote it last, so that the lane finds there all it looks for, and those of all others, by how long they
+-- matter, the longest first; what no longer does is left out by whoever puts a record together.
 -- A block is ">I7" until when any of it matters; a head, for each policy a byte with the length of its label, the label and
 -- a byte with the length of its state, then a 0; and the states in the same order.
 -- A part is kept under its key, or, if it has a label, under a table of the key of its record and the label.
@@ -27,27 +28,38 @@ local function recordOf(value)
   return record
 end
 
--- The record as a string, which is empty if nothing is in it, and until when it matters.
-local function textOf(record, plan)
-  local text, till, labels, seen = "", 0, {}, {}
-  local function add(block)
-    local ends, head, states = 0, "", ""
-    for _, label in ipairs(block) do
-      local state = record.states[label]
-      if state and not seen[label] then
-        seen[label] = true
-        labels[#labels + 1] = label
-        ends = max(ends, record.ends[label])
-        head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-      end
-    end
-    if head ~= "" then text = text .. pack(">I7", ends) .. head .. "\0" .. states end
-    till = max(till, ends)
+local function blockOf(record, labels, till)
+  local head, states = "", ""
+  for _, label in ipairs(labels) do
+    local state = record.states[label]
+    head, states = head .. pack("Bc0B", #label, label, #state), states .. state
   end
-  local own = {}
-  for part = 4, #plan, 2 do own[#own + 1] = plan[part].label end
-  add(own)
-  add(record.labels)
-  record.labels, record.till = labels, till
-  return text, till
+  return pack(">I7", till) .. head .. "\0" .. states
+end
+
+-- The record as a string, which is empty if nothing is in it, and until when it matters; the labels given come first.
+local function textOf(record, first)
+  local own, isOwn, till = {}, {}, 0
+  for _, label in ipairs(first) do
+    if record.states[label] and not isOwn[label] then
+      own[#own + 1], isOwn[label] = label, true
+      till = max(till, record.ends[label])
+    end
+  end
+  local text = #own > 0 and blockOf(record, own, till) or ""
+  local labels, tills, byTill = own, {}, {}
+  for _, label in ipairs(record.labels) do
+    local ends = record.ends[label]
+    if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+      if not byTill[ends] then
+        tills[#tills + 1], byTill[ends] = ends, {}
+      end
+      table.insert(byTill[ends], label)
+      labels[#labels + 1] = label
+    end
+  end
+  table.sort(tills, function(a, b) return a > b end)
+  for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+  record.labels, record.till = labels, max(till, tills[1] or 0)
+  return text, record.till
 end

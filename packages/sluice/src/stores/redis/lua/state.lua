@@ -42,7 +42,6 @@ local changed = {}
 
 local function change(place, state, expiresAt)
   local record = recordAt(place.record)
-  record.labels[#record.labels + 1] = place.label
   record.states[place.label], record.ends[place.label] = state, expiresAt
   changed[place.record] = record
 end
@@ -61,9 +60,14 @@ local function drop(key)
 end
 
 local function writeChanged()
+  local places = placesOf(atHand)
   for key, record in pairs(changed) do
+    local own = {}
+    for part, place in ipairs(places) do
+      if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+    end
     local before = record.till
-    local text, till = textOf(record, atHand)
+    local text, till = textOf(record, own)
     if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
   end
   changed = {}
