@@ -16,8 +16,8 @@ const FEW = 2
 const MOST_ASKS = 64
 /** As how many an ask counts that looks further than this moment. */
 const FURTHER = 4
-/** How many keys share a call at the most, unless a single ask has more. */
-const MOST_KEYS = 256
+/** How many states share a call at the most, with a key each or several in one, unless a single ask has more. */
+const MOST_STATES = 256
 /** How many asks wait for a call at the most. */
 const MOST_WAITING = 100_000
 /** How many keys are remembered of groups that have left. */
@@ -135,13 +135,13 @@ export function gather(
 function endOfCall(queue: readonly Group[], share: number): number {
   const most = Math.min(share, queue.length)
   let end = 0
-  let keys = 0
+  let states = 0
   let asks = 0
   while (end < most) {
     const { parts, note, mode } = queue[end] as Group
-    keys += parts.length + (note === undefined ? 0 : 1)
+    states += parts.length + (note === undefined ? 0 : 1)
     asks += further.has(mode) ? FURTHER : 1
-    if ((keys > MOST_KEYS || asks > MOST_ASKS) && end > 0) break
+    if ((states > MOST_STATES || asks > MOST_ASKS) && end > 0) break
     end += 1
   }
   return end
