@@ -8,7 +8,7 @@ import { Deadlines, type Due } from "./deadlines.js"
 const now = () => performance.now()
 
 function due(expire: () => void): Due {
-  return { dueAt: 0, before: undefined, after: undefined, expire }
+  return { tick: undefined, before: undefined, after: undefined, expire }
 }
 
 /** Keeps this process busy. */
@@ -25,6 +25,7 @@ test("an answer that came while this process was busy is in time", async () => {
   deadlines.add(answered)
   // the file system is asked outside of this thread, and its answers arrive as those of a socket do
   stat(".", () => deadlines.remove(answered))
+  await undefined
   block(100)
   await sleep(30)
   expect(expired).toEqual(["never answered"])
@@ -32,11 +33,36 @@ test("an answer that came while this process was busy is in time", async () => {
 
 test("what is set while others are about to expire has its own time", async () => {
   const deadlines = new Deadlines(30, now)
+  const set = vi.spyOn(globalThis, "setTimeout")
   const startedAt = now()
   const second = await new Promise<number>((resolve) => {
     deadlines.add(due(() => deadlines.add(due(() => resolve(now() - startedAt)))))
   })
   expect(second).toBeGreaterThanOrEqual(60)
+  for (const [, ms] of set.mock.calls) expect(ms).toBeLessThanOrEqual(30)
+  set.mockRestore()
+})
+
+test("what begins late in a turn of the event loop has all of its time", async () => {
+  const deadlines = new Deadlines(30, now)
+  deadlines.add(due(() => {}))
+  block(60)
+  const startedAt = now()
+  const took = await new Promise<number>((resolve) => {
+    deadlines.add(due(() => resolve(now() - startedAt)))
+  })
+  expect(took).toBeGreaterThanOrEqual(30)
+})
+
+test("the clock is read once for all that begin in a turn", async () => {
+  const read = vi.fn(now)
+  const deadlines = new Deadlines(20, read)
+  const several = () => Array.from({ length: 100 }, () => due(() => {}))
+  for (const each of several()) deadlines.add(each)
+  await sleep(1)
+  for (const each of several()) deadlines.add(each)
+  await sleep(1)
+  expect(read).toHaveBeenCalledTimes(2)
 })
 
 test("those who set another when theirs is over share a timer", async () => {

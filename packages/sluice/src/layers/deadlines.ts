@@ -1,6 +1,7 @@
 /** Something that must be over in time. */
 export interface Due {
-  dueAt: number
+  /** The turn of the event loop in which it began. */
+  tick: Tick | undefined
   /** Its neighbours among those that are not over; let go of when it is, or the dead would keep the living. */
   before: Due | undefined
   after: Due | undefined
@@ -8,13 +9,22 @@ export interface Due {
   expire(): void
 }
 
-/** Deadlines that are all equally long, by one timer. */
+/** What goes on until the event loop comes to other things. */
+export interface Tick {
+  /** When it ended, infinite before: nothing that began in it can be over before that. */
+  endedAt: number
+}
+
+const soon = Promise.resolve()
+
+/** Deadlines that are all equally long, by one timer. Time counts from the end of a turn: one reading is enough for all. */
 export class Deadlines {
   readonly #ms: number
   readonly #now: () => number
   /** In the order in which they are due. */
   #first: Due | undefined
   #last: Due | undefined
+  #tick: Tick | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number, now: () => number) {
@@ -24,12 +34,22 @@ export class Deadlines {
 
   /** Has `due` expire when the time is over, unless it is removed before. */
   add(due: Due): void {
-    due.dueAt = this.#now() + this.#ms
+    this.#tick ??= this.#newTick()
+    due.tick = this.#tick
     due.before = this.#last
     if (this.#last === undefined) this.#first = due
     else this.#last.after = due
     this.#last = due
     this.#timer ??= this.#wakeIn(this.#ms)
+  }
+
+  #newTick(): Tick {
+    const tick = { endedAt: Number.POSITIVE_INFINITY }
+    soon.then(() => {
+      tick.endedAt = this.#now()
+      this.#tick = undefined
+    })
+    return tick
   }
 
   remove(due: Due): void {
@@ -53,12 +73,19 @@ export class Deadlines {
     const now = this.#now()
     try {
       // what is added meanwhile sets no timer of its own
-      for (let due = this.#first; due !== undefined && due.dueAt <= now; due = this.#first) {
+      for (let due = this.#first; due !== undefined && this.#msLeft(due, now) <= 0; due = this.#first) {
         this.remove(due)
         due.expire()
       }
     } finally {
-      this.#timer = this.#first === undefined ? undefined : this.#wakeIn(this.#first.dueAt - now)
+      this.#timer =
+        this.#first === undefined
+          ? undefined
+          : this.#wakeIn(Math.min(this.#msLeft(this.#first, now), this.#ms))
     }
+  }
+
+  #msLeft({ tick }: Due, now: number): number {
+    return (tick as Tick).endedAt + this.#ms - now
   }
 }

@@ -30,6 +30,7 @@ interface Denial {
   probedAt: number
 }
 
+const soon = Promise.resolve()
 const caches = new WeakMap<Store, Store>()
 
 /** The store with its denials remembered: one cache per store, whoever asks for it. */
@@ -52,6 +53,8 @@ function cacheOver(store: Store): Store {
   const denials = new Recent<Denial>()
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
+  /** When the first ask of this turn of the event loop was made. */
+  let turnAt: number | undefined
 
   /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
   const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
@@ -90,16 +93,27 @@ function cacheOver(store: Store): Store {
     return known.probe
   }
 
+  /** A moment that is certainly not after this one. To read the clock for every ask would take longer than the rest of this. */
+  const soFar = (): number => {
+    if (turnAt === undefined) {
+      turnAt = microseconds(clock)
+      soon.then(() => {
+        turnAt = undefined
+      })
+    }
+    return turnAt
+  }
+
   const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {
     const { parts, mode } = asked
     if (mode === "charge") return withGift(parts, () => store.ask(asked))
     if (mode !== "spend" || parts.length === 0) return store.ask(asked)
     const first = parts[0] as Part
     const known = denials.get(first.scope, first.key)
-    const now = microseconds(clock)
     if (known === undefined || !covers(known, parts) || !ofOneKey(parts)) {
-      return askStore(asked, now, undefined)
+      return askStore(asked, soFar(), undefined)
     }
+    const now = microseconds(clock)
     if (holds(known, now)) return recall(known, parts, now)
     // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
     const hangs = now - known.probedAt > LONGEST

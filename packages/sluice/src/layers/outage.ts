@@ -6,7 +6,7 @@ import { offerShortcut, shortcutOf } from "../shortcut.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
-import { Deadlines, type Due } from "./deadlines.js"
+import { Deadlines, type Due, type Tick } from "./deadlines.js"
 import { type Fallback, fallbackOf } from "./fallback.js"
 import type { OutageChange, OutageTerms } from "./outage-terms.js"
 
@@ -223,7 +223,7 @@ interface Guardian {
 
 /** The answer to a call until its deadline. */
 class Awaited<T> extends Later<T> implements Due, Waiter<T> {
-  declare dueAt: number
+  declare tick: Tick | undefined
   declare before: Due | undefined
   declare after: Due | undefined
   declare private isOver: boolean
@@ -233,7 +233,7 @@ class Awaited<T> extends Later<T> implements Due, Waiter<T> {
 
   constructor(guardian: Guardian, breaker: Breaker, ask: Ask | undefined) {
     super()
-    this.dueAt = 0
+    this.tick = undefined
     this.before = undefined
     this.after = undefined
     this.isOver = false

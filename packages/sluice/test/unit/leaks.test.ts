@@ -7,7 +7,7 @@ import { census, leftOver } from "../support/leaks.js"
 test("a timer of the library is counted until it has fired, though it holds nothing open", async () => {
   const before = census()
   const fired = vi.fn()
-  const due = { dueAt: 0, before: undefined, after: undefined, expire: fired }
+  const due = { tick: undefined, before: undefined, after: undefined, expire: fired }
   new Deadlines(100, () => performance.now()).add(due)
   expect(census()).toMatchObject({ "timer of layers/deadlines.ts": 1 })
   expect(fired).not.toHaveBeenCalled()
