@@ -132,7 +132,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
   const tryAcquire = <O extends Policies>(key: string, options: TryAcquireOptions<O> = noOptions) => {
     try {
       if (options === noOptions) {
-        const decision = typeof key === "string" ? shortcut?.(key) : undefined
+        const decision = typeof key === "string" && key !== "" ? shortcut?.(key) : undefined
         if (decision !== undefined) return Promise.resolve(decision as Decision<NameOf<O>>)
         return ask<O>("spend", key, noOptions)
       }

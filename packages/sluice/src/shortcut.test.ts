@@ -1,6 +1,8 @@
 import { expect, test, vi } from "vitest"
 import { createLimiter } from "./create-limiter.js"
 import { tokenBucket } from "./policy.js"
+import { shortcutOf } from "./shortcut.js"
+import { scopeOf } from "./state-key.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
 
 const policy = tokenBucket({ capacity: 10, refill: 1, every: "1h" })
@@ -30,6 +32,13 @@ test("is not taken by a limiter that is closed, or for what is no key", async ()
   }
   await limiter.close()
   await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "CLOSED" })
+})
+
+test("leaves a cost that never fits to an ask, also of a key that is new", () => {
+  const store = memoryStore()
+  const charge = { name: "default", scope: scopeOf("api", "default"), key: "", policy, cost: 11 }
+  expect(shortcutOf(store, [charge])?.("k")).toBeUndefined()
+  expect(store.size).toBe(0)
 })
 
 test("counts long keys, of which a hash is kept, as any other", async () => {

@@ -1,6 +1,7 @@
 import type { Level } from "../../algorithm.js"
 import { countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
+import { decide } from "../../decision.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Charge } from "../../policies.js"
 import { offerShortcut, type Shortcut } from "../../shortcut.js"
@@ -137,20 +138,31 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
   })
 }
 
-/** Spends of keys that are there, under one policy that is as plain as it looks. */
-function shortcutTo(shelf: Shelf, clock: Clock, [only, second]: readonly Charge[]): Shortcut | undefined {
+/** Spends under one policy that is as plain as it looks, of keys that are there or new. */
+function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Shortcut | undefined {
+  const [only, second] = charged
   if (only === undefined || second !== undefined) return undefined
   const { name, scope, policy, cost } = only
   const counting = countingOf(policy)
   const { algorithm } = counting
   const terms = termsOf(policy, cost)
   if (algorithm.spendPlain === undefined || algorithm.plain(terms, 1) === undefined) return undefined
+
+  const spendNew = (key: string, now: number) => {
+    const view = algorithm.read(terms, undefined, 0, now)
+    if (algorithm.room(terms, view, 1) === 0) return undefined
+    const slot = shelf.add(scope, counting, key, now)
+    const cells = shelf.cells(slot, algorithm)
+    shelf.written(slot, algorithm.take(terms, view, 1, cells, shelf.cell(slot, algorithm)))
+    return decide(charged, { granted: 1, levels: [algorithm.tell(terms, view, false)], at: now })
+  }
+
   return (key) => {
     // a hash for the long way too would take longer than is gained
     if (key.length > LONGEST_KEY) return undefined
     const now = microseconds(clock)
     const slot = shelf.find(scope, counting, key)
-    if (slot === undefined) return undefined
+    if (slot === undefined) return spendNew(key, now)
     const cells = shelf.cells(slot, algorithm)
     const cell = shelf.cell(slot, algorithm)
     const spent = algorithm.spendPlain?.(terms, cells, cell, now)
