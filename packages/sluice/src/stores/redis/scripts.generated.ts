@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "ffcb7ef62ee68b1e14c927c38e1fcc49241581db",
+    sha: "cff7e30a9ba439e37e135efe157177af3d28bd4b",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -301,46 +301,54 @@ if not done then takeBackReply() end
 end
 local records = {}
 local function recordOf(value)
-local record = { labels = {}, states = {}, ends = {}, till = 0 }
-local at = 1
+local labels, states, ends = {}, {}, {}
+local last, at = 0, 1
 while value and at <= #value do
-local till = unpack(">I7", value, at)
-local block, sizes = {}, {}
+local till, sizes, before = unpack(">I7", value, at), {}, #labels
 at = at + 7
 while byte(value, at) ~= 0 do
-block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
 end
 at = at + 1
-for i, label in ipairs(block) do
-record.labels[#record.labels + 1] = label
-record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+for i = 1, #sizes do
+local label = labels[before + i]
+states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
 at = at + sizes[i]
 end
-record.till = max(record.till, till)
+last = max(last, till)
 end
-return record
+return { labels = labels, states = states, ends = ends, till = last }
 end
-local function blockOf(record, labels, till)
-local head, states = "", ""
+local function labelsOf(plan)
+if plan.labels then return plan.labels end
+plan.labels = {}
+for part, place in ipairs(placesOf(plan)) do
+local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+if label then
+labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+end
+end
+return plan.labels
+end
+local function blockOf(record, labels)
+local head, states, till = "", "", 0
 for _, label in ipairs(labels) do
 local state = record.states[label]
+if state then
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-end
-return pack(">I7", till) .. head .. "\\0" .. states
-end
-local function textOf(record, first)
-local own, isOwn, till = {}, {}, 0
-for _, label in ipairs(first) do
-if record.states[label] and not isOwn[label] then
-own[#own + 1], isOwn[label] = label, true
 till = max(till, record.ends[label])
 end
 end
-local text = #own > 0 and blockOf(record, own, till) or ""
+if head == "" then return "", 0 end
+return pack(">I7", till) .. head .. "\\0" .. states, till
+end
+local function textOf(record, own)
+local text, till = blockOf(record, own)
 local labels, tills, byTill = own, {}, {}
 for _, label in ipairs(record.labels) do
 local ends = record.ends[label]
-if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+if labels == own then labels = { spread(own) } end
 if not byTill[ends] then
 tills[#tills + 1], byTill[ends] = ends, {}
 end
@@ -348,8 +356,8 @@ table.insert(byTill[ends], label)
 labels[#labels + 1] = label
 end
 end
-table.sort(tills, function(a, b) return a > b end)
-for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
 record.labels, record.till = labels, max(till, tills[1] or 0)
 return text, record.till
 end
@@ -361,8 +369,11 @@ local lead = 0
 local strings = {}
 local atHand
 local function placeOf(part)
-local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
-return label and { record = key, label = label } or key
+local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+if not terms.label then return key end
+terms.place = terms.place or { label = terms.label }
+terms.place.record = key
+return terms.place
 end
 local function keysOf(plan)
 local _, width = placesOf(plan)
@@ -396,17 +407,16 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
-local places = placesOf(atHand)
-for key, record in pairs(changed) do
-local own = {}
-for part, place in ipairs(places) do
-if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
-end
+for place, labels in pairs(labelsOf(atHand)) do
+local key = KEYS[used + place]
+local record = changed[key]
+if record then
 local before = record.till
-local text, till = textOf(record, own)
+local text, till = textOf(record, labels)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+changed[key] = nil
 end
-changed = {}
+end
 end
 do
 local bucket = {}
@@ -1223,7 +1233,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "74bd4dab7aa6ca094326ba87e41cf1487a241350",
+    sha: "10b473bca6ced4d8cbd65d1ba51b2cd4cbf7a537",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1561,46 +1571,54 @@ if not done then takeBackReply() end
 end
 local records = {}
 local function recordOf(value)
-local record = { labels = {}, states = {}, ends = {}, till = 0 }
-local at = 1
+local labels, states, ends = {}, {}, {}
+local last, at = 0, 1
 while value and at <= #value do
-local till = unpack(">I7", value, at)
-local block, sizes = {}, {}
+local till, sizes, before = unpack(">I7", value, at), {}, #labels
 at = at + 7
 while byte(value, at) ~= 0 do
-block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
 end
 at = at + 1
-for i, label in ipairs(block) do
-record.labels[#record.labels + 1] = label
-record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+for i = 1, #sizes do
+local label = labels[before + i]
+states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
 at = at + sizes[i]
 end
-record.till = max(record.till, till)
+last = max(last, till)
 end
-return record
+return { labels = labels, states = states, ends = ends, till = last }
 end
-local function blockOf(record, labels, till)
-local head, states = "", ""
+local function labelsOf(plan)
+if plan.labels then return plan.labels end
+plan.labels = {}
+for part, place in ipairs(placesOf(plan)) do
+local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+if label then
+labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+end
+end
+return plan.labels
+end
+local function blockOf(record, labels)
+local head, states, till = "", "", 0
 for _, label in ipairs(labels) do
 local state = record.states[label]
+if state then
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-end
-return pack(">I7", till) .. head .. "\\0" .. states
-end
-local function textOf(record, first)
-local own, isOwn, till = {}, {}, 0
-for _, label in ipairs(first) do
-if record.states[label] and not isOwn[label] then
-own[#own + 1], isOwn[label] = label, true
 till = max(till, record.ends[label])
 end
 end
-local text = #own > 0 and blockOf(record, own, till) or ""
+if head == "" then return "", 0 end
+return pack(">I7", till) .. head .. "\\0" .. states, till
+end
+local function textOf(record, own)
+local text, till = blockOf(record, own)
 local labels, tills, byTill = own, {}, {}
 for _, label in ipairs(record.labels) do
 local ends = record.ends[label]
-if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+if labels == own then labels = { spread(own) } end
 if not byTill[ends] then
 tills[#tills + 1], byTill[ends] = ends, {}
 end
@@ -1608,8 +1626,8 @@ table.insert(byTill[ends], label)
 labels[#labels + 1] = label
 end
 end
-table.sort(tills, function(a, b) return a > b end)
-for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
 record.labels, record.till = labels, max(till, tills[1] or 0)
 return text, record.till
 end
@@ -1621,8 +1639,11 @@ local lead = 0
 local strings = {}
 local atHand
 local function placeOf(part)
-local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
-return label and { record = key, label = label } or key
+local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+if not terms.label then return key end
+terms.place = terms.place or { label = terms.label }
+terms.place.record = key
+return terms.place
 end
 local function keysOf(plan)
 local _, width = placesOf(plan)
@@ -1656,17 +1677,16 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
-local places = placesOf(atHand)
-for key, record in pairs(changed) do
-local own = {}
-for part, place in ipairs(places) do
-if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
-end
+for place, labels in pairs(labelsOf(atHand)) do
+local key = KEYS[used + place]
+local record = changed[key]
+if record then
 local before = record.till
-local text, till = textOf(record, own)
+local text, till = textOf(record, labels)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+changed[key] = nil
 end
-changed = {}
+end
 end
 do
 local bucket = {}
@@ -1887,7 +1907,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "bb45ba1230ecd16cb8929c4bcea53d0eef0d5f25",
+    sha: "cf371f24d77433dd5bb80af9ab4a5c514d394008",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2232,46 +2252,54 @@ if not done then takeBackReply() end
 end
 local records = {}
 local function recordOf(value)
-local record = { labels = {}, states = {}, ends = {}, till = 0 }
-local at = 1
+local labels, states, ends = {}, {}, {}
+local last, at = 0, 1
 while value and at <= #value do
-local till = unpack(">I7", value, at)
-local block, sizes = {}, {}
+local till, sizes, before = unpack(">I7", value, at), {}, #labels
 at = at + 7
 while byte(value, at) ~= 0 do
-block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
 end
 at = at + 1
-for i, label in ipairs(block) do
-record.labels[#record.labels + 1] = label
-record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+for i = 1, #sizes do
+local label = labels[before + i]
+states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
 at = at + sizes[i]
 end
-record.till = max(record.till, till)
+last = max(last, till)
 end
-return record
+return { labels = labels, states = states, ends = ends, till = last }
 end
-local function blockOf(record, labels, till)
-local head, states = "", ""
+local function labelsOf(plan)
+if plan.labels then return plan.labels end
+plan.labels = {}
+for part, place in ipairs(placesOf(plan)) do
+local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+if label then
+labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+end
+end
+return plan.labels
+end
+local function blockOf(record, labels)
+local head, states, till = "", "", 0
 for _, label in ipairs(labels) do
 local state = record.states[label]
+if state then
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-end
-return pack(">I7", till) .. head .. "\\0" .. states
-end
-local function textOf(record, first)
-local own, isOwn, till = {}, {}, 0
-for _, label in ipairs(first) do
-if record.states[label] and not isOwn[label] then
-own[#own + 1], isOwn[label] = label, true
 till = max(till, record.ends[label])
 end
 end
-local text = #own > 0 and blockOf(record, own, till) or ""
+if head == "" then return "", 0 end
+return pack(">I7", till) .. head .. "\\0" .. states, till
+end
+local function textOf(record, own)
+local text, till = blockOf(record, own)
 local labels, tills, byTill = own, {}, {}
 for _, label in ipairs(record.labels) do
 local ends = record.ends[label]
-if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+if labels == own then labels = { spread(own) } end
 if not byTill[ends] then
 tills[#tills + 1], byTill[ends] = ends, {}
 end
@@ -2279,8 +2307,8 @@ table.insert(byTill[ends], label)
 labels[#labels + 1] = label
 end
 end
-table.sort(tills, function(a, b) return a > b end)
-for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
 record.labels, record.till = labels, max(till, tills[1] or 0)
 return text, record.till
 end
@@ -2292,8 +2320,11 @@ local lead = 0
 local strings = {}
 local atHand
 local function placeOf(part)
-local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
-return label and { record = key, label = label } or key
+local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+if not terms.label then return key end
+terms.place = terms.place or { label = terms.label }
+terms.place.record = key
+return terms.place
 end
 local function keysOf(plan)
 local _, width = placesOf(plan)
@@ -2327,17 +2358,16 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
-local places = placesOf(atHand)
-for key, record in pairs(changed) do
-local own = {}
-for part, place in ipairs(places) do
-if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
-end
+for place, labels in pairs(labelsOf(atHand)) do
+local key = KEYS[used + place]
+local record = changed[key]
+if record then
 local before = record.till
-local text, till = textOf(record, own)
+local text, till = textOf(record, labels)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+changed[key] = nil
 end
-changed = {}
+end
 end
 do
 local fixedWindow = {}
@@ -2475,7 +2505,7 @@ end
 return reply`,
   },
   log: {
-    sha: "3c10efc2cde09cd665c338fddd3d267a98a8f193",
+    sha: "04838ba3f88bf491137c21741e391d7d0bc1ab3c",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2845,46 +2875,54 @@ if not done then takeBackReply() end
 end
 local records = {}
 local function recordOf(value)
-local record = { labels = {}, states = {}, ends = {}, till = 0 }
-local at = 1
+local labels, states, ends = {}, {}, {}
+local last, at = 0, 1
 while value and at <= #value do
-local till = unpack(">I7", value, at)
-local block, sizes = {}, {}
+local till, sizes, before = unpack(">I7", value, at), {}, #labels
 at = at + 7
 while byte(value, at) ~= 0 do
-block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
 end
 at = at + 1
-for i, label in ipairs(block) do
-record.labels[#record.labels + 1] = label
-record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+for i = 1, #sizes do
+local label = labels[before + i]
+states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
 at = at + sizes[i]
 end
-record.till = max(record.till, till)
+last = max(last, till)
 end
-return record
+return { labels = labels, states = states, ends = ends, till = last }
 end
-local function blockOf(record, labels, till)
-local head, states = "", ""
+local function labelsOf(plan)
+if plan.labels then return plan.labels end
+plan.labels = {}
+for part, place in ipairs(placesOf(plan)) do
+local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+if label then
+labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+end
+end
+return plan.labels
+end
+local function blockOf(record, labels)
+local head, states, till = "", "", 0
 for _, label in ipairs(labels) do
 local state = record.states[label]
+if state then
 head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-end
-return pack(">I7", till) .. head .. "\\0" .. states
-end
-local function textOf(record, first)
-local own, isOwn, till = {}, {}, 0
-for _, label in ipairs(first) do
-if record.states[label] and not isOwn[label] then
-own[#own + 1], isOwn[label] = label, true
 till = max(till, record.ends[label])
 end
 end
-local text = #own > 0 and blockOf(record, own, till) or ""
+if head == "" then return "", 0 end
+return pack(">I7", till) .. head .. "\\0" .. states, till
+end
+local function textOf(record, own)
+local text, till = blockOf(record, own)
 local labels, tills, byTill = own, {}, {}
 for _, label in ipairs(record.labels) do
 local ends = record.ends[label]
-if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+if labels == own then labels = { spread(own) } end
 if not byTill[ends] then
 tills[#tills + 1], byTill[ends] = ends, {}
 end
@@ -2892,8 +2930,8 @@ table.insert(byTill[ends], label)
 labels[#labels + 1] = label
 end
 end
-table.sort(tills, function(a, b) return a > b end)
-for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
 record.labels, record.till = labels, max(till, tills[1] or 0)
 return text, record.till
 end
@@ -2905,8 +2943,11 @@ local lead = 0
 local strings = {}
 local atHand
 local function placeOf(part)
-local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
-return label and { record = key, label = label } or key
+local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+if not terms.label then return key end
+terms.place = terms.place or { label = terms.label }
+terms.place.record = key
+return terms.place
 end
 local function keysOf(plan)
 local _, width = placesOf(plan)
@@ -2940,17 +2981,16 @@ call("DEL", key)
 strings[key] = nil
 end
 local function writeChanged()
-local places = placesOf(atHand)
-for key, record in pairs(changed) do
-local own = {}
-for part, place in ipairs(places) do
-if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
-end
+for place, labels in pairs(labelsOf(atHand)) do
+local key = KEYS[used + place]
+local record = changed[key]
+if record then
 local before = record.till
-local text, till = textOf(record, own)
+local text, till = textOf(record, labels)
 if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+changed[key] = nil
 end
-changed = {}
+end
 end
 do
 local log = {}

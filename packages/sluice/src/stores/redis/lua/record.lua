@@ -8,49 +8,60 @@ local records = {}
 
 -- What a string says: the labels, and by label the state and until when it matters, at the latest.
 local function recordOf(value)
-  local record = { labels = {}, states = {}, ends = {}, till = 0 }
-  local at = 1
+  local labels, states, ends = {}, {}, {}
+  local last, at = 0, 1
   while value and at <= #value do
-    local till = unpack(">I7", value, at)
-    local block, sizes = {}, {}
+    local till, sizes, before = unpack(">I7", value, at), {}, #labels
     at = at + 7
     while byte(value, at) ~= 0 do
-      block[#block + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+      labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
     end
     at = at + 1
-    for i, label in ipairs(block) do
-      record.labels[#record.labels + 1] = label
-      record.states[label], record.ends[label] = sub(value, at, at + sizes[i] - 1), till
+    for i = 1, #sizes do
+      local label = labels[before + i]
+      states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
       at = at + sizes[i]
     end
-    record.till = max(record.till, till)
+    last = max(last, till)
   end
-  return record
+  return { labels = labels, states = states, ends = ends, till = last }
 end
 
-local function blockOf(record, labels, till)
-  local head, states = "", ""
+-- By place of a plan that is a record, the labels of its parts there, in order and each under itself.
+local function labelsOf(plan)
+  if plan.labels then return plan.labels end
+  plan.labels = {}
+  for part, place in ipairs(placesOf(plan)) do
+    local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+    if label then
+      labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+    end
+  end
+  return plan.labels
+end
+
+-- What there is of these labels, and until when it matters.
+local function blockOf(record, labels)
+  local head, states, till = "", "", 0
   for _, label in ipairs(labels) do
     local state = record.states[label]
-    head, states = head .. pack("Bc0B", #label, label, #state), states .. state
-  end
-  return pack(">I7", till) .. head .. "\0" .. states
-end
-
--- The record as a string, which is empty if nothing is in it, and until when it matters; the labels given come first.
-local function textOf(record, first)
-  local own, isOwn, till = {}, {}, 0
-  for _, label in ipairs(first) do
-    if record.states[label] and not isOwn[label] then
-      own[#own + 1], isOwn[label] = label, true
+    if state then
+      head, states = head .. pack("Bc0B", #label, label, #state), states .. state
       till = max(till, record.ends[label])
     end
   end
-  local text = #own > 0 and blockOf(record, own, till) or ""
+  if head == "" then return "", 0 end
+  return pack(">I7", till) .. head .. "\0" .. states, till
+end
+
+-- The record as a string, which is empty if nothing is in it, and until when it matters; the labels given come first.
+local function textOf(record, own)
+  local text, till = blockOf(record, own)
   local labels, tills, byTill = own, {}, {}
   for _, label in ipairs(record.labels) do
     local ends = record.ends[label]
-    if record.states[label] and not isOwn[label] and ends + LEFT_OUT > reply[1] then
+    if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+      if labels == own then labels = { spread(own) } end
       if not byTill[ends] then
         tills[#tills + 1], byTill[ends] = ends, {}
       end
@@ -58,8 +69,8 @@ local function textOf(record, first)
       labels[#labels + 1] = label
     end
   end
-  table.sort(tills, function(a, b) return a > b end)
-  for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends], ends) end
+  if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+  for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
   record.labels, record.till = labels, max(till, tills[1] or 0)
   return text, record.till
 end

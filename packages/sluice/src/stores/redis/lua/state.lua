@@ -13,8 +13,12 @@ local strings = {}
 -- The plan of the ask at hand, and where a part of it is kept: see record.lua.
 local atHand
 local function placeOf(part)
-  local key, label = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2].label
-  return label and { record = key, label = label } or key
+  local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+  if not terms.label then return key end
+  -- one for all asks by a plan: nobody keeps it for longer than an ask
+  terms.place = terms.place or { label = terms.label }
+  terms.place.record = key
+  return terms.place
 end
 
 -- How many keys an ask by a plan has.
@@ -60,15 +64,14 @@ local function drop(key)
 end
 
 local function writeChanged()
-  local places = placesOf(atHand)
-  for key, record in pairs(changed) do
-    local own = {}
-    for part, place in ipairs(places) do
-      if KEYS[used + place] == key then own[#own + 1] = atHand[part * 2 + 2].label end
+  for place, labels in pairs(labelsOf(atHand)) do
+    local key = KEYS[used + place]
+    local record = changed[key]
+    if record then
+      local before = record.till
+      local text, till = textOf(record, labels)
+      if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+      changed[key] = nil
     end
-    local before = record.till
-    local text, till = textOf(record, own)
-    if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
   end
-  changed = {}
 end
