@@ -46,25 +46,57 @@ const algorithms = {
 
 /** What a file says of one algorithm. */
 function of(name, file) {
-  const { path, terms, never, write, several, size } = algorithms[name]
+  const { path, terms, never, write, several, size = 0 } = algorithms[name]
   // by fewer arguments a script could not tell such a call from others
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
-  const bound = (source) => `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
   const marks = {
-    "terms of the call": bound((_, i) => `tonumber(ARGV[${i + 4}])`),
-    "terms of a part": bound((_, i) => `terms[place + ${i + 1}]`),
+    "terms of the call": bound(name, (_, i) => `tonumber(ARGV[${i + 4}])`),
     "terms of a plan": [
       ...never.map((term) => `if terms.${term} then return nil end`),
-      bound((term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
+      bound(name, (term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
     ].join("\n"),
-    read: reader(name),
+    "widths of a part": `local width, bytes = ${terms.length}, ${size}`,
+    "plain part": plainPart(name),
     plain: inBlock(load(`${path}-plain.lua`)),
+    read: reader(name),
     write: inBlock(load(write)),
   }
   return load(file, { ...marks, several: inBlock(load(several, marks)) })
     .replaceAll("NAME", name)
     .replaceAll("TERMS", String(terms.length))
-    .replaceAll("SIZE", String(size ?? 0))
+    .replaceAll("SIZE", String(size))
+}
+
+function bound(name, source) {
+  const { terms } = algorithms[name]
+  return `local ${terms.join(", ")} = ${terms.map(source).join(", ")}`
+}
+
+/** Looks at one part of several, whose terms are numbers from a place on. */
+function plainPart(name) {
+  return [
+    bound(name, (_, i) => `terms[place + ${i + 1}]`),
+    "cost = cost * count",
+    inBlock(load(`${algorithms[name].path}-plain.lua`)),
+  ].join("\n")
+}
+
+/** Answers plain asks before anything else, under one algorithm, or under those that share records. */
+function lane(names) {
+  if (names.length === 1) return load(lua("lane"), { lanes: of(names[0], lua("lane-of-one")) })
+  const sharing = names.filter((name) => algorithms[name].size !== undefined)
+  const byKind = (what) =>
+    `${sharing.map((name) => `if kinds[parts] == "${name}" then\n${what(name)}\n`).join("else")}end`
+  const lanes = load(lua("lane-of-records"), {
+    "widths of a part": [
+      "kinds[parts], at = ARGV[at], at + 1",
+      "local width, bytes",
+      byKind((name) => `width, bytes = ${algorithms[name].terms.length}, ${algorithms[name].size}`),
+    ].join("\n"),
+    "plain part": byKind(plainPart).replaceAll("kinds[parts]", "kinds[part]"),
+    read: inBlock(load(lua("read"))),
+  })
+  return load(lua("lane"), { lanes: inBlock(lanes) })
 }
 
 /** What reads the state of all keys at once, if anything does. */
@@ -82,7 +114,7 @@ function writer(name) {
 function ask(names, { further = false } = {}) {
   return [
     load(lua("clock")),
-    ...(names.length === 1 ? [of(names[0], lua("lane"))] : []),
+    lane(names),
     load(lua("writers")),
     ...names.map((name) => of(name, lua("look"))),
     ...names.map((name) => writer(name)),

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { Redis } from "ioredis"
 import { type Part, type Policy, scopeOf } from "sluice"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { encodeAsks } from "../../src/stores/redis/call.js"
 import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
 import { type Kind, kinds, limitOf, periodOf, relativesOf } from "../support/policy-kinds.js"
@@ -13,6 +13,8 @@ beforeAll(async () => {
   server = await startRedis()
   client = new Redis(server.port, server.host)
 })
+// what a record holds of others would keep every call out of the lane
+beforeEach(() => client.flushall())
 afterAll(async () => {
   client.disconnect()
   await server.stop()
@@ -53,14 +55,30 @@ const callOf = fc.record({
   ),
 })
 
-const historyOf = (kind: Kind) =>
-  fc.tuple(relativesOf(kind), fc.array(callOf, { minLength: 10, maxLength: 40, size: "max" }))
+/** Two that are related, or one of each kind. */
+const pairOf = (kind: Kind, other: Kind) =>
+  kind === other
+    ? relativesOf(kind)
+    : fc.tuple(relativesOf(kind), relativesOf(other)).map(([[first], [second]]) => [first, second])
 
-test.each(kinds)("asks under a %s are answered and stored alike in every way", async (kind) => {
+const historyOf = (kind: Kind, other: Kind) =>
+  fc.tuple(pairOf(kind, other), fc.array(callOf, { minLength: 10, maxLength: 40, size: "max" }))
+
+const pairs: [Kind, Kind][] = [
+  ...kinds.map((kind): [Kind, Kind] => [kind, kind]),
+  ["tokenBucket continuous", "fixedWindow first"],
+  ["fixedWindow clock", "leakyBucket"],
+  ["fixedWindow first", "slidingLog"],
+]
+
+test.each(pairs)("asks under %s and %s are answered and stored alike in every way", async (kind, other) => {
   const seed = 3_000
   let inLane = 0
   let byCounts = 0
-  for (const [index, [policies, calls]] of fc.sample(historyOf(kind), { seed, numRuns: 60 }).entries()) {
+  let ofBoth = 0
+  for (const [index, [policies, calls]] of fc
+    .sample(historyOf(kind, other), { seed, numRuns: 60 })
+    .entries()) {
     let at = 1_700_000_000_000_000
     for (const [step, { keys, under, share, counts, moves }] of calls.entries()) {
       const policy = policies[under === "other" ? 1 : 0] as Policy
@@ -79,6 +97,7 @@ test.each(kinds)("asks under a %s are answered and stored alike in every way", a
           const { script, keys, args } = encodeAsks((part) => names.of(part), String(at), asks)
           if (way === "lane" && args.length > 4) inLane += 1
           if (way === "lane" && args.length > 4 && args[2] !== "") byCounts += 1
+          if (way === "lane" && args.length > 4 && under === "both") ofBoth += 1
           const reply = await client.eval(script.source, keys.length, ...keys, ...change(args))
           return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
         }),
@@ -92,4 +111,6 @@ test.each(kinds)("asks under a %s are answered and stored alike in every way", a
   if (kind === "tokenBucket interval") return
   expect(inLane).toBeGreaterThan(400)
   expect(byCounts).toBeGreaterThan(100)
+  // nor has what is kept as a list together with what is not
+  if (other !== "slidingLog" || kind === other) expect(ofBoth).toBeGreaterThan(40)
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
-import { combine, createLimiter, fixedWindow, slidingLog, tokenBucket } from "sluice"
+import { combine, createLimiter, fixedWindow, type Policy, slidingLog, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
@@ -131,16 +131,23 @@ describe("policies that have names", () => {
     expect(await client.llen(list)).toBe(length)
   })
 
-  test("of several limiters are asked at once, each in its record", async () => {
+  test.each<[string, Record<string, Policy>, Record<string, Policy>]>([
+    ["with a log", { second, log, hour }, { second, hour }],
+    ["of two kinds", { second, hour }, { second, hour }],
+    ["of one kind", { second, day }, { second, day }],
+  ])("of several limiters are asked at once, each in its record: %s", async (_name, policy, others) => {
     const store = redisStore(ioredis(client))
-    const users = createLimiter({ name: "users", policy: { second, log, hour }, store })
-    const groups = createLimiter({ name: "groups", policy: { second, hour }, store })
+    const users = createLimiter({ name: "users", policy, store })
+    const groups = createLimiter({ name: "groups", policy: others, store })
+    const [ofUser, ofGroup] = [await remainingOf(users, "u"), await remainingOf(groups, "g")]
     for (let i = 0; i < 5; i += 1) {
       expect((await combine([users.on("u"), groups.on("g")]).tryAcquire()).allowed).toBe(true)
     }
     expect((await combine([users.on("u"), groups.on("g2")]).tryAcquire()).allowed).toBe(false)
-    expect(await remainingOf(users, "u")).toMatchObject({ log: 25, hour: 15 })
-    expect(await remainingOf(groups, "g")).toMatchObject({ hour: 15 })
+    const lessFive = ({ second: _, ...others }: Record<string, number>) =>
+      Object.fromEntries(Object.entries(others).map(([name, count]) => [name, count - 5]))
+    expect(await remainingOf(users, "u")).toMatchObject(lessFive(ofUser))
+    expect(await remainingOf(groups, "g")).toMatchObject(lessFive(ofGroup))
     expect(await client.exists(record("groups", "g2"))).toBe(0)
   })
 

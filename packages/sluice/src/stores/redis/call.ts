@@ -121,20 +121,23 @@ function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "k
 }
 
 /**
- * The terms of plain asks that need one algorithm, one by one for each part, behind its label if it has one: see
- * `lane.lua`. Of several parts, only if all of them are in one record, or all are lists.
+ * The terms of plain asks, one by one for each part, behind its label if it has one, and behind its algorithm if there are
+ * several: see `lane.lua`. Of several parts, only if all of them are in one record, or all are lists.
  */
 function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
   if (mode !== "spend" || typeof count !== "number") return undefined
   const all: string[] = []
-  const { algorithm } = countingOf((parts[0] as Part).policy)
+  const { lua } = countingOf((parts[0] as Part).policy).algorithm
+  const areMixed = parts.some(({ policy }) => countingOf(policy).algorithm.lua !== lua)
   for (const [i, part] of parts.entries()) {
     const { policy, cost } = part
+    const { algorithm } = countingOf(policy)
     const label = labelOf(part)
-    const isPlaced = i === 0 || (label === undefined ? !algorithm.inNumbers : recordBefore(parts, i) === 0)
-    if (!isPlaced || algorithm !== countingOf(policy).algorithm) return undefined
+    const isList = !algorithm.inNumbers && !areMixed
+    const isPlaced = i === 0 || (label === undefined ? isList : recordBefore(parts, i) === 0)
     const terms = algorithm.plain(termsOf(policy, cost), count)
-    if (terms === undefined) return undefined
+    if (!isPlaced || terms === undefined) return undefined
+    if (areMixed) all.push(algorithm.lua)
     if (label !== undefined) all.push(label)
     for (const term of terms) all.push(String(term))
   }

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "cff7e30a9ba439e37e135efe157177af3d28bd4b",
+    sha: "20ef1d97bc3554fc48ccac9c885262d093435888",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -21,6 +21,129 @@ local reply = { now }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+if ARGV[5] then
+local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+do
+local parts, head, size, at = 0, "", 0, 4
+local terms, texts = {}, {}
+local kinds, places, begins = {}, {}, {}
+while at <= #ARGV do
+parts = parts + 1
+kinds[parts], at = ARGV[at], at + 1
+local width, bytes
+if kinds[parts] == "bucket" then
+width, bytes = 3, 12
+elseif kinds[parts] == "fixedWindow" then
+width, bytes = 4, 25
+end
+local label = ARGV[at]
+head = head .. pack("Bc0B", #label, label, bytes)
+places[parts], begins[parts] = at, size
+for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+at, size = at + width + 1, size + bytes
+end
+head = head .. "\\0"
+local begin = 8 + #head
+size = begin + size - 1
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values[i]
+local count = counts and counts[i] or 1
+local ends, at, looked = 0, told, 0
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
+while looked < parts do
+local part = looked + 1
+local from, place = begin + begins[part], places[part]
+local text, expiresAt, before, merges, gone, first, second
+if kinds[part] == "bucket" then
+local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
+cost = cost * count
+do
+local full = now
+before = 0
+if whole then
+full = unpack(">i7", value, from)
+before = full + 1
+end
+local ahead = cost
+if full > now then ahead = full - now + cost end
+if ahead <= span and (before > 0 or fresh and not value) then
+first = ahead
+expiresAt = now + ahead + 1
+text = pack(">i7I5", now + ahead, reach)
+end
+end
+elseif kinds[part] == "fixedWindow" then
+local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+cost = cost * count
+do
+local start, stop, used, reach = now, now, 0, 0
+before = 0
+if whole then
+start, stop, used, reach = unpack(">I7I7I6I5", value, from)
+before = stop
+if stop <= now then start, stop, used, reach = now, now, 0, 0 end
+end
+local ends = aligned == 1 and now - now % window + window or start + window
+if stop == now then stop = ends end
+used = used + cost
+if used <= limit and start <= now and stop == ends and (before > 0 or fresh and not value) then
+first, second = used, stop - now
+expiresAt = stop
+if reach < window / 1000 then reach = window / 1000 end
+text = pack(">I7I7I6I5", start, stop, used, reach)
+end
+end
+end
+if not text then break end
+looked = part
+texts[part] = text
+if expiresAt > ends then ends = expiresAt end
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+end
+if looked < parts then break end
+local rest = whole and sub(value, size + 1) or ""
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
+local before, failed = whole and unpack(">I7", value) or 0, nil
+if rest ~= "" then
+local till = unpack(">I7", rest)
+before = max(before, till)
+if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+end
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch == before + -before % STRETCH then
+failed = try("SET", key, text, "KEEPTTL").err
+else
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+end
+end
+if failed then break end
+asks, used, told = i, i, at
+end
+end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+if used == keys then return reply end
+end
 local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
 local failed
@@ -1233,7 +1356,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "10b473bca6ced4d8cbd65d1ba51b2cd4cbf7a537",
+    sha: "9fd9e0ecd9299e37ad300e80380b872abc6a754e",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1314,17 +1437,21 @@ end
 asks = used
 else
 do
-local parts = (#ARGV - 3) / (3 + 1)
-local head, terms, texts = "", {}, {}
-for part = 1, parts do
-local at = 3 + (part - 1) * (3 + 1)
-local label = ARGV[at + 1]
-head = head .. pack("Bc0B", #label, label, 12)
-for i = 1, 3 do terms[(part - 1) * 3 + i] = tonumber(ARGV[at + 1 + i]) end
+local parts, head, size, at = 0, "", 0, 4
+local terms, texts = {}, {}
+local kinds, places, begins = {}, {}, {}
+while at <= #ARGV do
+parts = parts + 1
+local width, bytes = 3, 12
+local label = ARGV[at]
+head = head .. pack("Bc0B", #label, label, bytes)
+places[parts], begins[parts] = at, size
+for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+at, size = at + width + 1, size + bytes
 end
 head = head .. "\\0"
 local begin = 8 + #head
-local size = begin + parts * 12 - 1
+size = begin + size - 1
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1348,10 +1475,11 @@ local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
-local from, place = begin + looked * 12, looked * 3
+local part = looked + 1
+local from, place = begin + begins[part], places[part]
+local text, expiresAt, before, merges, gone, first, second
 local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
 cost = cost * count
-local text, expiresAt, before, merges, gone, first, second
 do
 local full = now
 before = 0
@@ -1368,8 +1496,8 @@ text = pack(">i7I5", now + ahead, reach)
 end
 end
 if not text then break end
-looked = looked + 1
-texts[looked] = text
+looked = part
+texts[part] = text
 if expiresAt > ends then ends = expiresAt end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -1397,8 +1525,8 @@ if failed then break end
 asks, used, told = i, i, at
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
 end
 local plain, writers, sizes = {}, {}, {}
@@ -1907,7 +2035,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "cf371f24d77433dd5bb80af9ab4a5c514d394008",
+    sha: "99a7b0015aa7e910c75adbef6325c8fc53c7bee2",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1991,17 +2119,21 @@ end
 asks = used
 else
 do
-local parts = (#ARGV - 3) / (4 + 1)
-local head, terms, texts = "", {}, {}
-for part = 1, parts do
-local at = 3 + (part - 1) * (4 + 1)
-local label = ARGV[at + 1]
-head = head .. pack("Bc0B", #label, label, 25)
-for i = 1, 4 do terms[(part - 1) * 4 + i] = tonumber(ARGV[at + 1 + i]) end
+local parts, head, size, at = 0, "", 0, 4
+local terms, texts = {}, {}
+local kinds, places, begins = {}, {}, {}
+while at <= #ARGV do
+parts = parts + 1
+local width, bytes = 4, 25
+local label = ARGV[at]
+head = head .. pack("Bc0B", #label, label, bytes)
+places[parts], begins[parts] = at, size
+for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+at, size = at + width + 1, size + bytes
 end
 head = head .. "\\0"
 local begin = 8 + #head
-local size = begin + parts * 25 - 1
+size = begin + size - 1
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -2025,10 +2157,11 @@ local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
-local from, place = begin + looked * 25, looked * 4
+local part = looked + 1
+local from, place = begin + begins[part], places[part]
+local text, expiresAt, before, merges, gone, first, second
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
-local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
@@ -2048,8 +2181,8 @@ text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then break end
-looked = looked + 1
-texts[looked] = text
+looked = part
+texts[part] = text
 if expiresAt > ends then ends = expiresAt end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -2077,8 +2210,8 @@ if failed then break end
 asks, used, told = i, i, at
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
 end
 local plain, writers, sizes = {}, {}, {}
@@ -2505,7 +2638,7 @@ end
 return reply`,
   },
   log: {
-    sha: "04838ba3f88bf491137c21741e391d7d0bc1ab3c",
+    sha: "943d75a540e864ca65da5d38b558ed2a52f4876d",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2606,11 +2739,11 @@ local count = counts and counts[asks + 1] or 1
 local looked = 0
 while looked < parts do
 local place = looked * 4 + 3
-local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
-cost = cost * count
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local from, whole = 1, false
 local text, expiresAt, before, merges, gone, first, second
+local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+cost = cost * count
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
@@ -2680,8 +2813,8 @@ if failed then break end
 asks, used, told = asks + 1, used + parts, at
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
 end
 local plain, writers, sizes = {}, {}, {}

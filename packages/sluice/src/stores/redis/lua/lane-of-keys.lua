@@ -10,12 +10,10 @@ while used < keys do
   -- all are looked at before the first is written
   while looked < parts do
     local place = looked * TERMS + 3
-    --@ terms of a part
-    cost = cost * count
     local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
     local from, whole = 1, false
     local text, expiresAt, before, merges, gone, first, second
-    --@ plain
+    --@ plain part
     if not text then break end
     looked = looked + 1
     texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone

@@ -1,15 +1,20 @@
 -- Asks of parts that are all there is in the first block of a record: see lane.lua, and record.lua.
-local parts = (#ARGV - 3) / (TERMS + 1)
-local head, terms, texts = "", {}, {}
-for part = 1, parts do
-  local at = 3 + (part - 1) * (TERMS + 1)
-  local label = ARGV[at + 1]
-  head = head .. pack("Bc0B", #label, label, SIZE)
-  for i = 1, TERMS do terms[(part - 1) * TERMS + i] = tonumber(ARGV[at + 1 + i]) end
+local parts, head, size, at = 0, "", 0, 4
+local terms, texts = {}, {}
+-- By part, its algorithm if there are several, where its terms begin, and its state in the record.
+local kinds, places, begins = {}, {}, {}
+while at <= #ARGV do
+  parts = parts + 1
+  --@ widths of a part
+  local label = ARGV[at]
+  head = head .. pack("Bc0B", #label, label, bytes)
+  places[parts], begins[parts] = at, size
+  for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+  at, size = at + width + 1, size + bytes
 end
 head = head .. "\0"
 local begin = 8 + #head
-local size = begin + parts * SIZE - 1
+size = begin + size - 1
 --@ read
 for i = 1, keys do
   local key, value = KEYS[i], values[i]
@@ -18,14 +23,13 @@ for i = 1, keys do
   -- what is behind it may be another block, of more than the seven bytes that are read here
   local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
   while looked < parts do
-    local from, place = begin + looked * SIZE, looked * TERMS
-    --@ terms of a part
-    cost = cost * count
+    local part = looked + 1
+    local from, place = begin + begins[part], places[part]
     local text, expiresAt, before, merges, gone, first, second
-    --@ plain
+    --@ plain part
     if not text then break end
-    looked = looked + 1
-    texts[looked] = text
+    looked = part
+    texts[part] = text
     if expiresAt > ends then ends = expiresAt end
     reply[at + 1], reply[at + 2] = first, second
     at = second and at + 2 or at + 1
@@ -39,7 +43,7 @@ for i = 1, keys do
     before = max(before, till)
     if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
   end
-  --@ write
+  --@ stores/redis/lua/write.lua
   if failed then break end
   asks, used, told = i, i, at
 end

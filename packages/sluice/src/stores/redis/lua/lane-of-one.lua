@@ -1,0 +1,22 @@
+-- Asks of one part, or of several: see lane.lua.
+if #ARGV == TERMS + 3 then
+  --@ read
+  --@ terms of the call
+  for i = 1, keys do
+    local key, value = KEYS[i], values and values[i]
+    local from, whole = 1, value and #value == SIZE
+    local cost = counts and cost * counts[i] or cost
+    local text, expiresAt, before, merges, gone, first, second
+    --@ plain
+    if not text then break end
+    local failed
+    --@ write
+    if failed then break end
+    reply[told + 1], reply[told + 2] = first, second
+    told = second and told + 2 or told + 1
+    used = i
+  end
+  asks = used
+else
+  --@ several
+end
