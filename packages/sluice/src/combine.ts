@@ -25,13 +25,27 @@ interface Behind {
   charges(): Charge[]
 }
 
-const behind = new WeakMap<Claim, Behind>()
+/** A claim that was made here: there are some for every request, and a WeakMap of them takes longer than all else. */
+class Made implements Claim {
+  readonly limiter: string
+  readonly key: string
+  readonly #behind: Behind
+
+  constructor(limiter: string, key: string, behind: Behind) {
+    this.limiter = limiter
+    this.key = key
+    this.#behind = behind
+  }
+
+  static behind(claim: unknown): Behind {
+    if (typeof claim === "object" && claim !== null && #behind in claim) return claim.#behind
+    throw new SluiceError("INVALID_OPTION", `combine takes what limiter.on makes, got ${shown(claim)}`)
+  }
+}
 
 /** Makes a claim. */
-export function claimOn(limiter: string, key: string, what: Behind): Claim {
-  const made = Object.freeze({ limiter, key })
-  behind.set(made, what)
-  return made
+export function claimOn(limiter: string, key: string, behind: Behind): Claim {
+  return new Made(limiter, key, behind)
 }
 
 /**
@@ -43,28 +57,31 @@ export function combine(claims: readonly Claim[]): Combined {
   if (!Array.isArray(claims) || claims.length === 0) {
     throw new SluiceError("INVALID_OPTION", `combine takes what limiter.on makes, got ${shown(claims)}`)
   }
-  const all = claims.map((claim: Claim) => {
-    const known = behind.get(claim)
-    if (known !== undefined) return { ...claim, ...known }
-    throw new SluiceError("INVALID_OPTION", `combine takes what limiter.on makes, got ${shown(claim)}`)
-  })
-  const [first] = all as [(typeof all)[0]]
+  const all = claims.map(Made.behind)
+  const [first] = all as [Behind]
   if (all.some(({ ledger }) => ledger !== first.ledger)) {
     throw new SluiceError("INVALID_OPTION", "the limiters that are combined must share a store")
   }
-  const places = new Set(all.map(({ limiter, key }) => JSON.stringify([limiter, key])))
-  if (places.size < all.length) {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      "the same limiter and key are combined twice; ask for the cost of both",
-    )
-  }
+  refuseTwice(claims)
 
   const ask = async (mode: "spend" | "peek"): Promise<Decision> => {
-    const parts = all.flatMap(({ limiter, charges }) =>
-      charges().map((charge) => ({ ...charge, name: `${limiter}:${charge.name}` })),
-    )
+    const parts: Charge[] = []
+    for (let i = 0; i < all.length; i += 1) {
+      const { limiter } = claims[i] as Claim
+      for (const { name, scope, key, policy, cost } of (all[i] as Behind).charges()) {
+        parts.push({ name: `${limiter}:${name}`, scope, key, policy, cost })
+      }
+    }
     return decide(parts, await first.store.ask({ parts, count: 1, mode }))
   }
   return { tryAcquire: () => ask("spend"), peek: () => ask("peek") }
+}
+
+function refuseTwice(claims: readonly Claim[]): void {
+  const places = new Set(claims.map(({ limiter, key }) => `${limiter.length}:${limiter}${key}`))
+  if (places.size === claims.length) return
+  throw new SluiceError(
+    "INVALID_OPTION",
+    "the same limiter and key are combined twice; ask for the cost of both",
+  )
 }
