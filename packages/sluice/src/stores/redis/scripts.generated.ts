@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "20ef1d97bc3554fc48ccac9c885262d093435888",
+    sha: "9b760e6ab0a6096e555de3e0c62ae27157101326",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -284,7 +284,9 @@ if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local keysDiffer = ARGV[5] or not ARGV[4]
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+local records = {}
 if ARGV[5] and ARGV[3] ~= "" then
 numbers = { byte(ARGV[3], 1, -1) }
 for _, count in ipairs(numbers) do
@@ -383,13 +385,16 @@ blocks = blocksOf(own)
 end
 told = #reply
 if parts == 1 and not blocks[1] then
-local key = KEYS[used + 1]
-local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+local key, value = KEYS[used + 1], known[used + 1]
+if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+local a, b, c, d, e = first(terms, key, value, count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
+if mayComeTwice then strings[key] = a end
 else
 for part = 1, parts do
 local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
 local value = stateOf(known[i], blocks[part], own)
 local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
@@ -399,6 +404,7 @@ for part = 1, parts do
 local i, n, block = used + places[part], part * 5, blocks[part]
 if not block then
 writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+if mayComeTwice then strings[KEYS[i]] = looked[n] end
 else
 block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
 if part == block.last then
@@ -410,6 +416,7 @@ if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
 write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
 end
 end
 end
@@ -417,12 +424,11 @@ end
 asks, used = asks + 1, used + width
 end
 end
-if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
+if not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local records = {}
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
 local last, at = 0, 1
@@ -489,7 +495,6 @@ local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
-local strings = {}
 local atHand
 local function placeOf(part)
 local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
@@ -527,7 +532,7 @@ end
 local function drop(key)
 if type(key) == "table" then return change(key, nil, 0) end
 call("DEL", key)
-strings[key] = nil
+strings[key] = false
 end
 local function writeChanged()
 for place, labels in pairs(labelsOf(atHand)) do
@@ -1337,11 +1342,13 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer and used < keys then spendPlain() end
+if used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
-for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
+for i = used + 1, values and keys or 0 do
+if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -1356,7 +1363,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "9fd9e0ecd9299e37ad300e80380b872abc6a754e",
+    sha: "caa5a13c12c74205b471f25d912f2f18d5fdd3f3",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1574,7 +1581,9 @@ end
 writers.bucket = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local keysDiffer = ARGV[5] or not ARGV[4]
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+local records = {}
 if ARGV[5] and ARGV[3] ~= "" then
 numbers = { byte(ARGV[3], 1, -1) }
 for _, count in ipairs(numbers) do
@@ -1658,13 +1667,16 @@ blocks = blocksOf(own)
 end
 told = #reply
 if parts == 1 and not blocks[1] then
-local key = KEYS[used + 1]
-local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+local key, value = KEYS[used + 1], known[used + 1]
+if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+local a, b, c, d, e = first(terms, key, value, count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
+if mayComeTwice then strings[key] = a end
 else
 for part = 1, parts do
 local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
 local value = stateOf(known[i], blocks[part], own)
 local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
@@ -1674,6 +1686,7 @@ for part = 1, parts do
 local i, n, block = used + places[part], part * 5, blocks[part]
 if not block then
 writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+if mayComeTwice then strings[KEYS[i]] = looked[n] end
 else
 block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
 if part == block.last then
@@ -1685,6 +1698,7 @@ if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
 write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
 end
 end
 end
@@ -1692,12 +1706,11 @@ end
 asks, used = asks + 1, used + width
 end
 end
-if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
+if not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local records = {}
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
 local last, at = 0, 1
@@ -1764,7 +1777,6 @@ local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
-local strings = {}
 local atHand
 local function placeOf(part)
 local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
@@ -1802,7 +1814,7 @@ end
 local function drop(key)
 if type(key) == "table" then return change(key, nil, 0) end
 call("DEL", key)
-strings[key] = nil
+strings[key] = false
 end
 local function writeChanged()
 for place, labels in pairs(labelsOf(atHand)) do
@@ -2016,11 +2028,13 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer and used < keys then spendPlain() end
+if used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
-for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
+for i = used + 1, values and keys or 0 do
+if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -2035,7 +2049,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "99a7b0015aa7e910c75adbef6325c8fc53c7bee2",
+    sha: "bd1209b54361017c80e4016585b9dccf044430e4",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2260,7 +2274,9 @@ end
 writers.fixedWindow = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local keysDiffer = ARGV[5] or not ARGV[4]
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+local records = {}
 if ARGV[5] and ARGV[3] ~= "" then
 numbers = { byte(ARGV[3], 1, -1) }
 for _, count in ipairs(numbers) do
@@ -2344,13 +2360,16 @@ blocks = blocksOf(own)
 end
 told = #reply
 if parts == 1 and not blocks[1] then
-local key = KEYS[used + 1]
-local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+local key, value = KEYS[used + 1], known[used + 1]
+if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+local a, b, c, d, e = first(terms, key, value, count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
+if mayComeTwice then strings[key] = a end
 else
 for part = 1, parts do
 local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
 local value = stateOf(known[i], blocks[part], own)
 local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
@@ -2360,6 +2379,7 @@ for part = 1, parts do
 local i, n, block = used + places[part], part * 5, blocks[part]
 if not block then
 writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+if mayComeTwice then strings[KEYS[i]] = looked[n] end
 else
 block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
 if part == block.last then
@@ -2371,6 +2391,7 @@ if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
 write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
 end
 end
 end
@@ -2378,12 +2399,11 @@ end
 asks, used = asks + 1, used + width
 end
 end
-if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
+if not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local records = {}
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
 local last, at = 0, 1
@@ -2450,7 +2470,6 @@ local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
-local strings = {}
 local atHand
 local function placeOf(part)
 local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
@@ -2488,7 +2507,7 @@ end
 local function drop(key)
 if type(key) == "table" then return change(key, nil, 0) end
 call("DEL", key)
-strings[key] = nil
+strings[key] = false
 end
 local function writeChanged()
 for place, labels in pairs(labelsOf(atHand)) do
@@ -2619,11 +2638,13 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer and used < keys then spendPlain() end
+if used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
-for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
+for i = used + 1, values and keys or 0 do
+if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then
@@ -2638,7 +2659,7 @@ end
 return reply`,
   },
   log: {
-    sha: "943d75a540e864ca65da5d38b558ed2a52f4876d",
+    sha: "a32a4d49afb11798508e6645dc0d30b0064267d1",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2900,7 +2921,9 @@ if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local keysDiffer = ARGV[5] or not ARGV[4]
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+local records = {}
 if ARGV[5] and ARGV[3] ~= "" then
 numbers = { byte(ARGV[3], 1, -1) }
 for _, count in ipairs(numbers) do
@@ -2967,13 +2990,16 @@ blocks = blocksOf(own)
 end
 told = #reply
 if parts == 1 and not blocks[1] then
-local key = KEYS[used + 1]
-local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+local key, value = KEYS[used + 1], known[used + 1]
+if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+local a, b, c, d, e = first(terms, key, value, count, reply)
 if not a then return end
 writeFirst(key, a, b, c, d, e)
+if mayComeTwice then strings[key] = a end
 else
 for part = 1, parts do
 local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
 local value = stateOf(known[i], blocks[part], own)
 local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
 if not a then return takeBackReply() end
@@ -2983,6 +3009,7 @@ for part = 1, parts do
 local i, n, block = used + places[part], part * 5, blocks[part]
 if not block then
 writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+if mayComeTwice then strings[KEYS[i]] = looked[n] end
 else
 block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
 if part == block.last then
@@ -2994,6 +3021,7 @@ if till + LEFT_OUT <= now then rest = "" end
 local text = pack(">I7", ends) .. block.head .. block.text .. rest
 block.text, block.ends = "", 0
 write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
 end
 end
 end
@@ -3001,12 +3029,11 @@ end
 asks, used = asks + 1, used + width
 end
 end
-if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
+if not ARGV[5] and plans[1][1] == "spend" then
 local done = pcall(spendPlain)
 if used == keys then return reply end
 if not done then takeBackReply() end
 end
-local records = {}
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
 local last, at = 0, 1
@@ -3073,7 +3100,6 @@ local GRACE = 1000000
 local algorithms = {}
 local modes = {}
 local lead = 0
-local strings = {}
 local atHand
 local function placeOf(part)
 local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
@@ -3111,7 +3137,7 @@ end
 local function drop(key)
 if type(key) == "table" then return change(key, nil, 0) end
 call("DEL", key)
-strings[key] = nil
+strings[key] = false
 end
 local function writeChanged()
 for place, labels in pairs(labelsOf(atHand)) do
@@ -3379,11 +3405,13 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if keysDiffer and used < keys then spendPlain() end
+if used < keys then spendPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
-for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
+for i = used + 1, values and keys or 0 do
+if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
 while used < keys do
 local done, wrong = pcall(answerTheRest)
 if not done then

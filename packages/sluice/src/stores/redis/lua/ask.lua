@@ -59,13 +59,15 @@ local function answerTheRest()
     writeChanged()
     asks = asks + 1
     used = used + keysOf(plan)
-    if keysDiffer and used < keys then spendPlain() end
+    if used < keys then spendPlain() end
   end
 end
 
 -- what is no string is left for get to complain of
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
-for i = used + 1, values and keys or 0 do strings[KEYS[i]] = values[i] end
+for i = used + 1, values and keys or 0 do
+  if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
 
 while used < keys do
   local done, wrong = pcall(answerTheRest)

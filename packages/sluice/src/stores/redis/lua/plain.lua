@@ -10,7 +10,7 @@
 --          terms for each part; the mode is spend, peek, give, forget or one of those in modes.lua; a give has the
 --          moment of the debit in place of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, or "" if there is one plan
---          [4] anything if a key comes twice
+--          [4] anything if a key may come twice
 --          Of plain asks that are alike in all but their keys and counts, in place of [3] and [4] their counts and their
 --          terms: see lane.lua
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
@@ -18,7 +18,12 @@
 --          For an ask that failed, what was wrong, in an array, while the others go on.
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local keysDiffer = ARGV[5] or not ARGV[4]
+-- Strings by key, as they stand in this call, if a key may come twice or an ask was not plain; false is a key that is known to
+-- hold none, or not known to hold one.
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+-- What has been made of records, by key: see record.lua.
+local records = {}
 if ARGV[5] and ARGV[3] ~= "" then
   -- a plan for each count, which is its number
   numbers = { byte(ARGV[3], 1, -1) }
@@ -99,13 +104,16 @@ local function spendPlain()
     end
     told = #reply
     if parts == 1 and not blocks[1] then
-      local key = KEYS[used + 1]
-      local a, b, c, d, e = first(terms, key, known[used + 1], count, reply)
+      local key, value = KEYS[used + 1], known[used + 1]
+      if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+      local a, b, c, d, e = first(terms, key, value, count, reply)
       if not a then return end
       writeFirst(key, a, b, c, d, e)
+      if mayComeTwice then strings[key] = a end
     else
       for part = 1, parts do
         local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+        if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
         local value = stateOf(known[i], blocks[part], own)
         local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
         if not a then return takeBackReply() end
@@ -115,6 +123,7 @@ local function spendPlain()
         local i, n, block = used + places[part], part * 5, blocks[part]
         if not block then
           writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+          if mayComeTwice then strings[KEYS[i]] = looked[n] end
         else
           block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
           if part == block.last then
@@ -126,6 +135,7 @@ local function spendPlain()
             local text = pack(">I7", ends) .. block.head .. block.text .. rest
             block.text, block.ends = "", 0
             write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+            if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
           end
         end
       end
@@ -135,7 +145,7 @@ local function spendPlain()
 end
 
 -- what the lane has left is not plain, as far as it has come
-if keysDiffer and not ARGV[5] and plans[1][1] == "spend" then
+if not ARGV[5] and plans[1][1] == "spend" then
   local done = pcall(spendPlain)
   if used == keys then return reply end
   -- what went wrong here does so again below, where it is somebody's

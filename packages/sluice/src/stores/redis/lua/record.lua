@@ -4,7 +4,6 @@
 -- A block is ">I7" until when any of it matters; a head, for each policy a byte with the length of its label, the label and
 -- a byte with the length of its state, then a 0; and the states in the same order.
 -- A part is kept under its key, or, if it has a label, under a table of the key of its record and the label.
-local records = {}
 
 -- What a string says: the labels, and by label the state and until when it matters, at the latest.
 local function recordOf(value)

@@ -7,9 +7,6 @@ local modes = {}
 -- While a turn is booked, now is the time of the turn, and lead is how far that is ahead of the clock.
 local lead = 0
 
--- Strings by key, as they stand in this call; false is a key that may hold something else.
-local strings = {}
-
 -- The plan of the ask at hand, and where a part of it is kept: see record.lua.
 local atHand
 local function placeOf(part)
@@ -60,7 +57,7 @@ end
 local function drop(key)
   if type(key) == "table" then return change(key, nil, 0) end
   call("DEL", key)
-  strings[key] = nil
+  strings[key] = false
 end
 
 local function writeChanged()
