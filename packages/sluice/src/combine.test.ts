@@ -53,6 +53,20 @@ describe("limits over different keys", () => {
     expect(await organisations.peek("parent")).toMatchObject({ remaining: 2 })
   })
 
+  test("are what they were when they were combined, whatever becomes of the list and of the claims", async () => {
+    const { organisations, users } = setUp()
+    const claims = [organisations.on("acme"), users.on("ann")]
+    const both = combine(claims)
+    Object.assign(claims[0] as object, { limiter: "other", key: "other" })
+    claims.reverse().pop()
+    expect((await both.tryAcquire()).policies?.map(({ policy }) => policy)).toEqual([
+      "org:default",
+      "user:burst",
+      "user:daily",
+    ])
+    expect(await organisations.peek("acme")).toMatchObject({ remaining: 2 })
+  })
+
   test.each([
     ["nothing", () => combine([]), "combine takes what limiter.on makes, got an array"],
     ["no list", () => combine(7 as never), "combine takes what limiter.on makes, got 7"],

@@ -18,11 +18,11 @@ export interface Combined {
 }
 
 /** What is behind a claim. */
-interface Behind {
+interface Behind extends Claim {
   /** Where state lives, and the way that its limiter has to it. */
   readonly ledger: Store
   readonly store: Store
-  charges(): Charge[]
+  readonly charges: () => Charge[]
 }
 
 /** A claim that was made here: there are some for every request, and a WeakMap of them takes longer than all else. */
@@ -31,9 +31,9 @@ class Made implements Claim {
   readonly key: string
   readonly #behind: Behind
 
-  constructor(limiter: string, key: string, behind: Behind) {
-    this.limiter = limiter
-    this.key = key
+  constructor(behind: Behind) {
+    this.limiter = behind.limiter
+    this.key = behind.key
     this.#behind = behind
   }
 
@@ -44,8 +44,8 @@ class Made implements Claim {
 }
 
 /** Makes a claim. */
-export function claimOn(limiter: string, key: string, behind: Behind): Claim {
-  return new Made(limiter, key, behind)
+export function claimOn(behind: Behind): Claim {
+  return new Made(behind)
 }
 
 /**
@@ -62,13 +62,12 @@ export function combine(claims: readonly Claim[]): Combined {
   if (all.some(({ ledger }) => ledger !== first.ledger)) {
     throw new SluiceError("INVALID_OPTION", "the limiters that are combined must share a store")
   }
-  refuseTwice(claims)
+  refuseTwice(all)
 
   const ask = async (mode: "spend" | "peek"): Promise<Decision> => {
     const parts: Charge[] = []
-    for (let i = 0; i < all.length; i += 1) {
-      const { limiter } = claims[i] as Claim
-      for (const { name, scope, key, policy, cost } of (all[i] as Behind).charges()) {
+    for (const { limiter, charges } of all) {
+      for (const { name, scope, key, policy, cost } of charges()) {
         parts.push({ name: `${limiter}:${name}`, scope, key, policy, cost })
       }
     }

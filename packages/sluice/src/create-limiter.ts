@@ -188,7 +188,7 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
       // once now, for whoever is wrong to hear of it here
       chargesOf(key, options)
-      return claimOn(name, key, { ledger, store, charges: () => chargesOf(key, options) })
+      return claimOn({ limiter: name, key, ledger, store, charges: () => chargesOf(key, options) })
     },
     async reserve<O extends Policies>(key: string, options: ReserveOptions<O> = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["cost", "policy", "ttl"])

@@ -1,4 +1,5 @@
 import type { Algorithm, Cells } from "../algorithm.js"
+import { ByCost } from "../by-cost.js"
 import type { Policy } from "../policy.js"
 import * as policies from "../policy.js"
 import { bucket } from "./bucket/bucket.js"
@@ -43,17 +44,16 @@ export function countingOf(policy: Policy): Counting {
   return counting[policy.algorithm]
 }
 
-const termsForOne = new WeakMap<Policy, unknown>()
+const knownTerms = new ByCost<unknown>()
 let last: { readonly policy: Policy; readonly cost: number; readonly terms: unknown } | undefined
 
-/** The terms of a policy and a cost; those of a cost of 1 are derived once per policy, others if not just before. */
+/** The terms of a policy and a cost. */
 export function termsOf(policy: Policy, cost: number): unknown {
   if (last !== undefined && last.policy === policy && last.cost === cost) return last.terms
-  const { algorithm } = counting[policy.algorithm]
-  let terms = cost === 1 ? termsForOne.get(policy) : undefined
+  let terms = knownTerms.get(policy, cost)
   if (terms === undefined) {
-    terms = algorithm.terms(policy, cost)
-    if (cost === 1) termsForOne.set(policy, terms)
+    terms = counting[policy.algorithm].algorithm.terms(policy, cost)
+    knownTerms.set(policy, cost, terms)
   }
   last = { policy, cost, terms }
   return terms

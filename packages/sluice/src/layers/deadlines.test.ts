@@ -43,7 +43,7 @@ test("what is set while others are about to expire has its own time", async () =
   set.mockRestore()
 })
 
-test("what begins late in a turn of the event loop has all of its time", async () => {
+test("what begins late in a stretch of code has all of its time", async () => {
   const deadlines = new Deadlines(30, now)
   deadlines.add(due(() => {}))
   block(60)
@@ -54,7 +54,7 @@ test("what begins late in a turn of the event loop has all of its time", async (
   expect(took).toBeGreaterThanOrEqual(30)
 })
 
-test("the clock is read once for all that begin in a turn", async () => {
+test("the clock is read once for all that begin together", async () => {
   const read = vi.fn(now)
   const deadlines = new Deadlines(20, read)
   const several = () => Array.from({ length: 100 }, () => due(() => {}))

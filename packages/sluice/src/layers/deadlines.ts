@@ -1,6 +1,6 @@
 /** Something that must be over in time. */
 export interface Due {
-  /** The turn of the event loop in which it began. */
+  /** What it began together with. */
   tick: Tick | undefined
   /** Its neighbours among those that are not over; let go of when it is, or the dead would keep the living. */
   before: Due | undefined
@@ -9,7 +9,7 @@ export interface Due {
   expire(): void
 }
 
-/** What goes on until the event loop comes to other things. */
+/** A stretch of code in which nothing else runs. */
 export interface Tick {
   /** When it ended, infinite before: nothing that began in it can be over before that. */
   endedAt: number
@@ -17,7 +17,7 @@ export interface Tick {
 
 const soon = Promise.resolve()
 
-/** Deadlines that are all equally long, by one timer. Time counts from the end of a turn: one reading is enough for all. */
+/** Deadlines that are all equally long, by one timer. Time counts from the end of a stretch: one reading is enough for it. */
 export class Deadlines {
   readonly #ms: number
   readonly #now: () => number

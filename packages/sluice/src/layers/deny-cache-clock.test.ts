@@ -1,10 +1,13 @@
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { distantStore, type Errand, settled, whenTold } from "../../test/support/distant-store.js"
 import { createLimiter } from "../create-limiter.js"
 import type { Decision } from "../decision.js"
 import { fixedWindow } from "../policy.js"
+import { scopeOf } from "../state-key.js"
+import type { Ask } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 import { manualClock } from "../testing/manual-clock.js"
+import { denyCache } from "./deny-cache.js"
 
 test("a denial that was asked for before the clock was set back is not remembered for as long as that", async () => {
   const clock = manualClock()
@@ -30,31 +33,54 @@ test("a denial that was asked for before the clock was set back is not remembere
   expect((await again).source).toBe("store")
 })
 
-test("asks of one turn share a reading of the clock, which makes none of their denials last longer", async () => {
+test("a denial that was asked for after the clock was set back does not outlast that of the store", async () => {
   const clock = manualClock()
   const store = distantStore(clock, whenTold, memoryStore({ clock }))
-  const limiter = createLimiter({ policy: fixedWindow({ limit: 1, window: 500 }), store })
+  const limiter = createLimiter({ policy: fixedWindow({ limit: 1, window: 300 }), store })
   const answers = async (of: Promise<Decision>[]) => {
     for (const errand of store.errands) errand.answer()
     return await Promise.all(of)
   }
-  // both windows begin now
-  await answers([limiter.tryAcquire("a"), limiter.tryAcquire("b")])
+  await answers([limiter.tryAcquire("k")])
+  clock.advance(5_000)
+  const other = limiter.tryAcquire("other")
+  clock.advance(-5_000)
+  const denied = limiter.tryAcquire("k")
+  for (const errand of store.errands) errand.decide()
+  clock.advance(200)
+  expect((await answers([other, denied]))[1]).toMatchObject({ allowed: false, retryAfter: 300 })
   clock.advance(100)
-  const a = limiter.tryAcquire("a")
+  expect(await answers([limiter.tryAcquire("k")])).toMatchObject([{ allowed: true, source: "store" }])
+})
+
+test("asks that are made together share a reading of a clock that is never set back", async () => {
+  const clock = manualClock()
+  const { clock: _, ...ledger } = memoryStore({ clock })
+  const now = vi.spyOn(performance, "now").mockImplementation(clock)
+  onTestFinished(() => now.mockRestore())
+  const cache = denyCache(ledger)
+  const policy = fixedWindow({ limit: 1, window: 500 })
+  const spend = (key: string): Ask => ({
+    parts: [{ scope: scopeOf("a", "default"), key, policy, cost: 1 }],
+    count: 1,
+    mode: "spend",
+  })
+  cache.ask(spend("k"))
+  for (let i = 0; i < 10; i += 1) cache.ask(spend(`${i}`))
+  expect(now).toHaveBeenCalledTimes(1)
+  await undefined
   clock.advance(100)
-  const b = limiter.tryAcquire("b")
-  expect(await answers([a, b])).toMatchObject([
-    { allowed: false, retryAfter: 300 },
-    { allowed: false, retryAfter: 300 },
-  ])
+  cache.ask(spend("other"))
+  clock.advance(100)
+  // asked for at 200 and told then, but remembered as of 100
+  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, levels: [[1, 300_000, 0]] })
+  await undefined
   clock.advance(199)
-  expect(await limiter.tryAcquire("b")).toMatchObject({ source: "cache", retryAfter: 101 })
+  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache" })
   clock.advance(1)
-  // it may be over by what was read, though it is not
-  const again = limiter.tryAcquire("b")
-  expect(await answers([again])).toMatchObject([{ source: "store", allowed: false, retryAfter: 100 }])
-  // a turn of its own has its own reading
+  expect(cache.ask(spend("k"))).not.toHaveProperty("source")
+  // and a reading of its own when asked for alone
+  await undefined
   clock.advance(99)
-  expect(await limiter.tryAcquire("b")).toMatchObject({ source: "cache", retryAfter: 1 })
+  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache" })
 })

@@ -53,8 +53,8 @@ function cacheOver(store: Store): Store {
   const denials = new Recent<Denial>()
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
-  /** When the first ask of this turn of the event loop was made. */
-  let turnAt: number | undefined
+  /** When the first of the asks was made that are made together. */
+  let togetherAt: number | undefined
 
   /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
   const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
@@ -93,15 +93,19 @@ function cacheOver(store: Store): Store {
     return known.probe
   }
 
-  /** A moment that is certainly not after this one. To read the clock for every ask would take longer than the rest of this. */
+  /**
+   * A moment that is certainly not after this one: asks that are made together share it, for to read the clock for each
+   * would take longer than the rest of this. One that may be set back is read for each.
+   */
   const soFar = (): number => {
-    if (turnAt === undefined) {
-      turnAt = microseconds(clock)
+    if (clock !== monotonic) return microseconds(clock)
+    if (togetherAt === undefined) {
+      togetherAt = microseconds(clock)
       soon.then(() => {
-        turnAt = undefined
+        togetherAt = undefined
       })
     }
-    return turnAt
+    return togetherAt
   }
 
   const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {

@@ -12,6 +12,8 @@ import {
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { decodeAnswers, encodeAsks, type SentAsk } from "../../src/stores/redis/call.js"
+import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
 import { scripts } from "../../src/stores/redis/scripts.generated.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { commandsIn, rightsFor, ruleIn } from "../support/rights.js"
@@ -71,6 +73,13 @@ async function useEverything(client: Redis): Promise<void> {
   await use("by the caller's clock", redisStore(ioredis(client), { clock }))
 }
 
+const partOf = (limiter: string) => ({
+  scope: scopeOf(limiter, "default"),
+  key: "k",
+  policy: tokenBucket({ capacity: 9, refill: 1, every: "1m" }),
+  cost: 1,
+})
+
 async function succeedsWith(words: readonly string[]): Promise<boolean> {
   await admin.call("ACL", "DELUSER", "sluice")
   // what ioredis wants for itself
@@ -122,5 +131,25 @@ describe("the rights named in the docs", () => {
   test("are enough without +exists too, for those who have an older line", async () => {
     expect(rights).toContain(dispensable)
     expect(await without(dispensable)).toBe(true)
+  })
+
+  test("that are missing to some asks of a call keep no others from their answers", async () => {
+    await admin.flushall()
+    await admin.call("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-mget")
+    const client = new Redis(server.port, server.host, { username: "reader", password: "secret" })
+    const names = new RedisKeys("rights")
+    const log = { ...partOf("log"), policy: slidingLog({ limit: 9, window: "1m" }) }
+    const bucket = partOf("bucket")
+    for (const follows of [false, true]) {
+      const asks: SentAsk[] = [
+        { parts: [log], mode: "give", count: -1, follows: false },
+        { parts: [bucket], mode: "spend", count: 1, follows },
+        { parts: [bucket], mode: "peek", count: 1, follows },
+      ]
+      const { script, keys, args } = encodeAsks((part) => names.of(part), "", asks)
+      const reply = await client.eval(script.source, keys.length, ...keys, ...args)
+      expect(decodeAnswers(asks, reply)).toMatchObject([{ granted: 0 }, { granted: 1 }, { granted: 1 }])
+    }
+    client.disconnect()
   })
 })

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { integers } from "../../algorithm.js"
 import { countingOf, termsOf } from "../../algorithms/index.js"
+import { ByCost } from "../../by-cost.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Mode, Part } from "../../store.js"
@@ -198,7 +199,7 @@ export function digestOf(parts: readonly Part[]): string {
   return createHash("sha1").update(text).digest("base64url").slice(0, 16)
 }
 
-const textsForOne = new WeakMap<Policy, string>()
+const termsTexts = new ByCost<string>()
 
 function partText(parts: readonly Part[], index: number): string {
   const part = parts[index] as Part
@@ -210,10 +211,11 @@ function partText(parts: readonly Part[], index: number): string {
 }
 
 function termsText({ policy, cost }: Part): string {
-  const known = cost === 1 ? textsForOne.get(policy) : undefined
-  if (known !== undefined) return known
-  const text = JSON.stringify(countingOf(policy).algorithm.sent(termsOf(policy, cost))).slice(1)
-  if (cost === 1) textsForOne.set(policy, text)
+  let text = termsTexts.get(policy, cost)
+  if (text === undefined) {
+    text = JSON.stringify(countingOf(policy).algorithm.sent(termsOf(policy, cost))).slice(1)
+    termsTexts.set(policy, cost, text)
+  }
   return text
 }
 

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "9b760e6ab0a6096e555de3e0c62ae27157101326",
+    sha: "8a01da1f1dc5f9658fdbd1b82903af729fcfc43c",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -424,10 +424,13 @@ end
 asks, used = asks + 1, used + width
 end
 end
+local function answerPlain()
+told = #reply
+if not pcall(spendPlain) then takeBackReply() end
+end
 if not ARGV[5] and plans[1][1] == "spend" then
-local done = pcall(spendPlain)
+answerPlain()
 if used == keys then return reply end
-if not done then takeBackReply() end
 end
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
@@ -1342,7 +1345,7 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if used < keys then spendPlain() end
+if used < keys then answerPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -1363,7 +1366,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "caa5a13c12c74205b471f25d912f2f18d5fdd3f3",
+    sha: "565c64776c391d44864862616e73432779e4ba01",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -1706,10 +1709,13 @@ end
 asks, used = asks + 1, used + width
 end
 end
+local function answerPlain()
+told = #reply
+if not pcall(spendPlain) then takeBackReply() end
+end
 if not ARGV[5] and plans[1][1] == "spend" then
-local done = pcall(spendPlain)
+answerPlain()
 if used == keys then return reply end
-if not done then takeBackReply() end
 end
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
@@ -2028,7 +2034,7 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if used < keys then spendPlain() end
+if used < keys then answerPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -2049,7 +2055,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "bd1209b54361017c80e4016585b9dccf044430e4",
+    sha: "091921345b1ce150c22932b9fa25bc74761104f0",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2399,10 +2405,13 @@ end
 asks, used = asks + 1, used + width
 end
 end
+local function answerPlain()
+told = #reply
+if not pcall(spendPlain) then takeBackReply() end
+end
 if not ARGV[5] and plans[1][1] == "spend" then
-local done = pcall(spendPlain)
+answerPlain()
 if used == keys then return reply end
-if not done then takeBackReply() end
 end
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
@@ -2638,7 +2647,7 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if used < keys then spendPlain() end
+if used < keys then answerPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
@@ -2659,7 +2668,7 @@ end
 return reply`,
   },
   log: {
-    sha: "a32a4d49afb11798508e6645dc0d30b0064267d1",
+    sha: "d44c3b6f94af33e2a438526e419ad316f421557f",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -3029,10 +3038,13 @@ end
 asks, used = asks + 1, used + width
 end
 end
+local function answerPlain()
+told = #reply
+if not pcall(spendPlain) then takeBackReply() end
+end
 if not ARGV[5] and plans[1][1] == "spend" then
-local done = pcall(spendPlain)
+answerPlain()
 if used == keys then return reply end
-if not done then takeBackReply() end
 end
 local function recordOf(value)
 local labels, states, ends = {}, {}, {}
@@ -3405,7 +3417,7 @@ end
 writeChanged()
 asks = asks + 1
 used = used + keysOf(plan)
-if used < keys then spendPlain() end
+if used < keys then answerPlain() end
 end
 end
 if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end

@@ -59,7 +59,7 @@ local function answerTheRest()
     writeChanged()
     asks = asks + 1
     used = used + keysOf(plan)
-    if used < keys then spendPlain() end
+    if used < keys then answerPlain() end
   end
 end
 

@@ -1,5 +1,5 @@
 -- Answers plain asks, which nearly all are, before anything else is as much as defined: spends under policies that have
--- room and nothing unusual about them, of keys that differ. In plain is, by algorithm, a function of the terms, the key,
+-- room and nothing unusual about them. In plain is, by algorithm, a function of the terms, the key,
 -- its value, the count and the reply. It returns nil unless the ask is plain; else it appends the level to the reply and
 -- returns what its writer is to be given behind the key, at most five values. Nothing is written before all parts of an
 -- ask have been looked at.
@@ -144,10 +144,15 @@ local function spendPlain()
   end
 end
 
+-- Answers plain asks from the one at hand on, up to the first that is not.
+local function answerPlain()
+  told = #reply
+  -- what goes wrong here does so again below, where it is somebody's
+  if not pcall(spendPlain) then takeBackReply() end
+end
+
 -- what the lane has left is not plain, as far as it has come
 if not ARGV[5] and plans[1][1] == "spend" then
-  local done = pcall(spendPlain)
+  answerPlain()
   if used == keys then return reply end
-  -- what went wrong here does so again below, where it is somebody's
-  if not done then takeBackReply() end
 end
