@@ -33,7 +33,8 @@ serve<LeaseRequest, LeaseReply>(async (request) => {
   const pending: Promise<void>[] = []
   let [owed, lastAt] = [0, now()]
   for (let at = lastAt; at < request.endsAt; at = now()) {
-    const phase = Math.floor((at - request.startsAt) / request.phaseMs) % request.demands.length
+    // a timer may be a little early
+    const phase = Math.floor(Math.max(at - request.startsAt, 0) / request.phaseMs) % request.demands.length
     owed += ((request.demands[phase] as number) * (at - lastAt)) / 1_000
     lastAt = at
     for (; owed >= 1; owed -= 1) pending.push(ask())
