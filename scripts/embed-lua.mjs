@@ -85,15 +85,15 @@ function plainPart(name) {
 function lane(names) {
   if (names.length === 1) return load(lua("lane"), { lanes: of(names[0], lua("lane-of-one")) })
   const sharing = names.filter((name) => algorithms[name].size !== undefined)
-  const byKind = (what) =>
-    `${sharing.map((name) => `if kinds[parts] == "${name}" then\n${what(name)}\n`).join("else")}end`
+  const byKind = (part, what) =>
+    `${sharing.map((name) => `if kinds[${part}] == "${name}" then\n${what(name)}\n`).join("else")}end`
   const lanes = load(lua("lane-of-records"), {
     "widths of a part": [
       "kinds[parts], at = ARGV[at], at + 1",
       "local width, bytes",
-      byKind((name) => `width, bytes = ${algorithms[name].terms.length}, ${algorithms[name].size}`),
+      byKind("parts", (name) => `width, bytes = ${algorithms[name].terms.length}, ${algorithms[name].size}`),
     ].join("\n"),
-    "plain part": byKind(plainPart).replaceAll("kinds[parts]", "kinds[part]"),
+    "plain part": byKind("part", plainPart),
     read: inBlock(load(lua("read"))),
   })
   return load(lua("lane"), { lanes: inBlock(lanes) })

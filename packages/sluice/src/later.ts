@@ -1,3 +1,6 @@
+/** What is put behind it runs when the code at hand lets others run; sooner made than by queueMicrotask. */
+export const soon = Promise.resolve()
+
 /** Who waits for something and is told what became of it. */
 export interface Waiter<T> {
   told(value: T): void

@@ -1,3 +1,5 @@
+import { soon } from "../later.js"
+
 /** Something that must be over in time. */
 export interface Due {
   /** What it began together with. */
@@ -14,8 +16,6 @@ export interface Tick {
   /** When it ended, infinite before: nothing that began in it can be over before that. */
   endedAt: number
 }
-
-const soon = Promise.resolve()
 
 /** Deadlines that are all equally long, by one timer. Time counts from the end of a stretch: one reading is enough for it. */
 export class Deadlines {

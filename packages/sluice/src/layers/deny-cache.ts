@@ -2,7 +2,7 @@ import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
 import { decide } from "../decision.js"
-import { isPromise, Later, tell, type Waiter } from "../later.js"
+import { isPromise, Later, soon, tell, type Waiter } from "../later.js"
 import type { Charge } from "../policies.js"
 import { samePolicy } from "../policy.js"
 import { offerShortcut } from "../shortcut.js"
@@ -30,7 +30,6 @@ interface Denial {
   probedAt: number
 }
 
-const soon = Promise.resolve()
 const caches = new WeakMap<Store, Store>()
 
 /** The store with its denials remembered: one cache per store, whoever asks for it. */

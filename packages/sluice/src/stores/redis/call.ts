@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto"
-import { integers } from "../../algorithm.js"
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import { ByCost } from "../../by-cost.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
-import type { Answer, Mode, Part } from "../../store.js"
+import type { Mode, Part } from "../../store.js"
 import { inRecord, labelOf } from "./redis-keys.js"
 import { scripts } from "./scripts.generated.js"
 
@@ -217,88 +216,4 @@ function termsText({ policy, cost }: Part): string {
     termsTexts.set(policy, cost, text)
   }
   return text
-}
-
-const none: number[] = []
-
-/** The answers in a reply of `ask.lua`, whatever the client made of its integers; an error for an ask that failed. */
-export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
-  const values = new Values(Array.isArray(reply) ? reply : [])
-  const at = values.integer()
-  const answers = asks.map((ask) => values.error() ?? decodeAnswer(ask, values, at))
-  values.checkEnd()
-  return answers
-}
-
-function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: number): Answer {
-  if (mode === "give" || mode === "forget" || mode === "leave" || mode === "settle") {
-    return { granted: values.integer(), levels: [], at }
-  }
-  const short = values.isNegative()
-  // most often one, for which no list with gaps is made first
-  const levels: number[][] = parts.length === 1 ? [none] : new Array(parts.length)
-  for (let i = 0; i < parts.length; i += 1) {
-    const { policy, cost } = parts[i] as Part
-    const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short || mode === "charge")
-    levels[i] = values.integers(width)
-  }
-  if (short) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
-  if (mode === "book") {
-    const wait = values.integer()
-    if (!short) return { granted: 1, levels, at, turn: at + wait, marks: values.integers(marksOf(parts)) }
-    return wait < 0 ? { granted: 0, levels, at } : { granted: 0, levels, at, turn: at + wait }
-  }
-  if (typeof count !== "number" || mode === "charge" || mode === "reserve") {
-    return { granted: short ? 0 : 1, levels, at }
-  }
-  return { granted: !short ? count : count > 1 ? values.integer() : 0, levels, at }
-}
-
-/** How many integers the marks of a turn are: two lines for each part. */
-function marksOf(parts: readonly Part[]): number {
-  return parts.reduce((sum, { policy }) => sum + 2 * countingOf(policy).algorithm.lineWidth, 0)
-}
-
-/** The values of a reply, one after the other. */
-class Values {
-  readonly #values: readonly unknown[]
-  #next = 0
-
-  constructor(values: readonly unknown[]) {
-    this.#values = values
-  }
-
-  /** What went wrong with the ask whose answer would be next. */
-  error(): Error | undefined {
-    const value = this.#values[this.#next]
-    if (!Array.isArray(value)) return undefined
-    this.#next += 1
-    return new Error(String(value[0]))
-  }
-
-  isNegative(): boolean {
-    return integer(this.#values[this.#next]) < 0
-  }
-
-  integer(): number {
-    return integer(this.#values[this.#next++])
-  }
-
-  integers(count: number): number[] {
-    // an array that grows takes several times the memory, and there is one for every ask
-    const taken = integers(count)
-    for (let i = 0; i < count; i += 1) taken[i] = this.integer()
-    return taken
-  }
-
-  checkEnd(): void {
-    if (this.#next === this.#values.length) return
-    throw new TypeError(`expected ${this.#next} values from Redis, got ${this.#values.length}`)
-  }
-}
-
-function integer(value: unknown): number {
-  const number = typeof value === "number" ? value : Number(String(value))
-  if (Number.isSafeInteger(number)) return number
-  throw new TypeError(`expected an integer from Redis, got ${String(value)}`)
 }

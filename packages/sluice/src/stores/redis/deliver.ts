@@ -1,8 +1,9 @@
 import type { Answer } from "../../store.js"
-import { type Call, decodeAnswers, type SentAsk } from "./call.js"
+import type { Call, SentAsk } from "./call.js"
 import type { RedisClient } from "./client.js"
 import type { Group } from "./group.js"
 import { codeOf, outcomeOf } from "./outcome.js"
+import { decodeAnswers } from "./reply.js"
 import { errorOf, runText, sleep, storeError } from "./run-script.js"
 
 /** Where calls go, how they are written, and for how many milliseconds one that did not run is tried again. */

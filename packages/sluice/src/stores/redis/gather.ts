@@ -1,5 +1,5 @@
 import { SluiceError } from "../../errors.js"
-import { Later } from "../../later.js"
+import { Later, soon } from "../../later.js"
 import type { Answer, Part } from "../../store.js"
 import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
@@ -30,8 +30,6 @@ interface UnderWay {
   readonly since: number
 }
 
-const soon = Promise.resolve()
-
 /**
  * Gathers asks into calls. A lone ask leaves in the same turn of the event loop; asks that come together share
  * calls, several of them; while those are under way, later asks gather for the next. Equal asks become one with a
@@ -56,7 +54,7 @@ export function gather(
   const schedule = () => {
     if (scheduled) return
     scheduled = true
-    // behind the callers that the last answers have woken and that ask again in this turn; queueMicrotask takes longer
+    // behind the callers that the last answers have woken and that ask again in this turn
     soon.then(send)
   }
 

@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest"
 import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
 import type { Part } from "../../store.js"
-import { decodeAnswers, encodeAsks, type SentAsk } from "./call.js"
+import { encodeAsks, type SentAsk } from "./call.js"
 import { ioredis } from "./clients/ioredis.js"
 import { outcomeOf } from "./outcome.js"
 import { RedisKeys } from "./redis-keys.js"
 import { redisStore } from "./redis-store.js"
+import { decodeAnswers } from "./reply.js"
 
 describe("an error", () => {
   test.each([
