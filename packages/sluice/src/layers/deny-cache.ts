@@ -1,7 +1,7 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
-import { decide } from "../decision.js"
+import { type Decision, decide } from "../decision.js"
 import { isPromise, Later, soon, tell, type Waiter } from "../later.js"
 import type { Charge } from "../policies.js"
 import { samePolicy } from "../policy.js"
@@ -16,6 +16,8 @@ const LONGEST = 1_000_000
 const MOST_KEYS = 10_000
 /** Longer keys are not remembered: whoever makes them up does not choose how much memory they take. */
 const LONGEST_KEY = 256
+/** Microseconds for which a denial may be said in the same words: a hot key is asked for hundreds of times in them. */
+const STRETCH = 100
 
 /** What a store denied, and for how long it is certain to deny it still. */
 interface Denial {
@@ -28,6 +30,17 @@ interface Denial {
   /** An ask that looks whether it still holds, once it may not. */
   probe: PromiseLike<Answer> | undefined
   probedAt: number
+  /** How it was last put into words. */
+  said: Words | undefined
+}
+
+/** What a denial was to some charges that it covers. */
+interface Words {
+  readonly to: readonly Charge[]
+  /** Microseconds, as is `until`: it was the same all the time. */
+  readonly from: number
+  readonly until: number
+  readonly decision: Decision
 }
 
 const caches = new WeakMap<Store, Store>()
@@ -70,7 +83,8 @@ function cacheOver(store: Store): Store {
     const toldAt = microseconds(clock)
     // what was asked by a clock that has been set back since would be remembered for as long as that
     const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
-    denials.set(first.scope, first.key, { parts, answer, toldAt, until, probe: undefined, probedAt: 0 })
+    const denial = { parts, answer, toldAt, until, probe: undefined, probedAt: 0, said: undefined }
+    denials.set(first.scope, first.key, denial)
   }
 
   const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
@@ -149,9 +163,9 @@ function cacheOver(store: Store): Store {
     const { scope } = charged[0] as Charge
     return (key) => {
       const known = denials.get(scope, key)
-      if (known === undefined || !covers(known, charged)) return undefined
+      if (known === undefined || (known.said?.to !== charged && !covers(known, charged))) return undefined
       const now = microseconds(clock)
-      return holds(known, now) ? decide(charged, recall(known, charged, now)) : undefined
+      return holds(known, now) ? say(known, charged, now) : undefined
     }
   })
 }
@@ -214,6 +228,30 @@ function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number)
     levels[i] = algorithm.later(termsOf(policy, cost), answer.levels[i] as Level, now - toldAt)
   }
   return { granted: 0, levels, at: answer.at, source: "cache" }
+}
+
+/** The same in words, which are found anew only when they may have changed. */
+function say(known: Denial, charged: readonly Charge[], now: number): Decision {
+  if (charged.length > 1) return decide(charged, recall(known, charged, now))
+  let { said } = known
+  if (said === undefined || said.to !== charged || now < said.from || now > said.until) {
+    said = wordsFor(known, charged, now)
+    known.said = said
+  }
+  // one for each who asks, to do with as they like; spelled out, for to spread it takes twice as long
+  const { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded } = said.decision
+  return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded }
+}
+
+function wordsFor(known: Denial, charged: readonly Charge[], now: number): Words {
+  const decision = decide(charged, recall(known, charged, now))
+  const next = decide(charged, recall(known, charged, now + STRETCH))
+  // with time all of these go one way only: what they are at both ends they are between
+  const same =
+    decision.remaining === next.remaining &&
+    decision.retryAfter === next.retryAfter &&
+    decision.resetAfter === next.resetAfter
+  return { to: charged, from: now, until: same ? now + STRETCH : now, decision }
 }
 
 /** Whether a gift to the first of the parts is seen by all of them. */

@@ -1,6 +1,5 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
-import { decide } from "../decision.js"
 import { isPromise } from "../later.js"
 import type { Charge } from "../policies.js"
 import { offerShortcut } from "../shortcut.js"
@@ -154,12 +153,11 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       if (lease === undefined || !lease.isOf(charged)) return undefined
       const now = clock()
       const block = lease.blocks[0]
-      if (block === undefined || block.isOver(now) || !block.covers(charged)) return undefined
       // another block is taken by an ask, which is this one at the earliest
-      if (!lease.filling && lease.isLow(block)) return undefined
+      const refills = !lease.filling && lease.blocks.length === 1
+      if (block === undefined || block.isOver(now) || !block.spare(charged, refills)) return undefined
       lease.count(now)
-      block.take(charged)
-      return decide(charged, lease.answer(charged, block.at, now))
+      return lease.say(charged, block.at, now)
     }
   })
 }

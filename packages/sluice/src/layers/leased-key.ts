@@ -1,6 +1,8 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
-import { samePolicy } from "../policy.js"
+import { type Decision, decide } from "../decision.js"
+import type { Charge } from "../policies.js"
+import { type Policy, samePolicy } from "../policy.js"
 import type { Answer, Part } from "../store.js"
 import type { LeaseTerms } from "./lease-terms.js"
 
@@ -19,7 +21,8 @@ export class Block {
   /** From when to when it may be spent, by the clock of this process. */
   readonly since: number
   readonly until: number
-  readonly #granted: number
+  /** What half of it is, for each part. */
+  readonly #half: readonly number[]
   /** Whether it was used since the last look. */
   used = true
 
@@ -29,7 +32,7 @@ export class Block {
     this.at = at
     this.since = since
     this.until = since + lasts
-    this.#granted = granted
+    this.#half = this.units.map((units) => units / 2)
   }
 
   covers(parts: readonly Part[]): boolean {
@@ -46,10 +49,21 @@ export class Block {
     this.used = true
   }
 
+  /** Takes what an ask needs if all of it is there; with `half`, only while more than half of the block is. */
+  spare(parts: readonly Part[], half: boolean): boolean {
+    const { units } = this
+    for (let i = 0; i < units.length; i += 1) {
+      const left = units[i] as number
+      if (left < (parts[i] as Part).cost || (half && left <= (this.#half[i] as number))) return false
+    }
+    this.take(parts)
+    return true
+  }
+
   /** Whether half of it is gone under one of the policies. */
   isLow(): boolean {
-    for (let i = 0; i < this.parts.length; i += 1) {
-      if ((this.units[i] as number) * 2 <= this.#granted * (this.parts[i] as Part).cost) return true
+    for (let i = 0; i < this.units.length; i += 1) {
+      if ((this.units[i] as number) <= (this.#half[i] as number)) return true
     }
     return false
   }
@@ -68,6 +82,8 @@ export class Block {
 /** What this process holds of one key, and how much of it is asked for. */
 export class Lease {
   readonly parts: readonly Part[]
+  /** What it was last found to be of. */
+  #foundOf: readonly Part[]
   readonly #terms: LeaseTerms
   /** Oldest first. */
   blocks: Block[] = []
@@ -89,17 +105,20 @@ export class Lease {
 
   constructor(parts: readonly Part[], terms: LeaseTerms, now: number) {
     this.parts = parts
+    this.#foundOf = parts
     this.#terms = terms
     this.#since = now
   }
 
   isOf(parts: readonly Part[]): boolean {
+    if (parts === this.#foundOf) return true
     if (parts.length !== this.parts.length) return false
     for (let i = 0; i < parts.length; i += 1) {
       const { scope, policy } = parts[i] as Part
       const own = this.parts[i] as Part
       if (scope.id !== own.scope.id || !samePolicy(policy, own.policy)) return false
     }
+    this.#foundOf = parts
     return true
   }
 
@@ -180,17 +199,41 @@ export class Lease {
 
   /** The answer to an ask that a block has covered: what the store last said, less what blocks still hold. */
   answer(parts: readonly Part[], at: number, now: number): Answer {
-    const us = Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
     const levels: Level[] = new Array(parts.length)
-    for (let i = 0; i < parts.length; i += 1) {
-      const { policy } = parts[i] as Part
-      const { algorithm } = countingOf(policy)
-      const terms = termsOf(policy, 1)
-      // what a gift or time has brought back to the store is not there twice
-      const held = Math.min(this.#held(i), this.#spent[i] as number)
-      levels[i] = algorithm.later(terms, algorithm.before(terms, this.#levels[i] as Level, held), us)
-    }
+    for (let i = 0; i < parts.length; i += 1) levels[i] = this.#levelOf(i, (parts[i] as Part).policy, now)
     return { granted: 1, levels, at, source: "lease" }
+  }
+
+  /** The same in words. */
+  say(charged: readonly Charge[], at: number, now: number): Decision {
+    const [only, second] = charged as readonly [Charge, Charge?]
+    if (second !== undefined) return decide(charged, this.answer(charged, at, now))
+    // as `decide` has it, without a list of one
+    const { name, policy, cost } = only
+    const { limit, remaining, resetAfter } = countingOf(policy).algorithm.explain(
+      termsOf(policy, cost),
+      this.#levelOf(0, policy, now),
+      true,
+    )
+    return {
+      allowed: true,
+      policy: name,
+      limit,
+      remaining,
+      retryAfter: 0,
+      resetAfter,
+      source: "lease",
+      degraded: false,
+    }
+  }
+
+  #levelOf(part: number, policy: Policy, now: number): Level {
+    const { algorithm } = countingOf(policy)
+    const terms = termsOf(policy, 1)
+    // what a gift or time has brought back to the store is not there twice
+    const held = Math.min(this.#held(part), this.#spent[part] as number)
+    const us = Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
+    return algorithm.later(terms, algorithm.before(terms, this.#levels[part] as Level, held), us)
   }
 
   /** Takes away a block that has run out, of time or of units. */
