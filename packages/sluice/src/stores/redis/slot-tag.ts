@@ -3,6 +3,8 @@ import { codeAt, type Place, type Scope } from "../../state-key.js"
 /** How many different tags there are. */
 export const TAGS = 64
 const SLOTS = 16_384
+/** What FNV-1a begins with. */
+const SEED = 2_166_136_261 | 0
 
 /**
  * The hash tag of a place: the same for all policies of a limiter's key, and one of {@link TAGS} in all. So in a Cluster
@@ -12,9 +14,13 @@ export function tagOf({ scope, key }: Place): string {
   return tagAt(tagNumberOf(scope, key))
 }
 
+/** The limiter that was hashed last, because most stores have but one. */
+let last = { limiter: "", hashed: hash("", SEED) }
+
 /** The number of the tag of a place, from 0. */
 export function tagNumberOf({ limiter }: Scope, key: string): number {
-  return hash(key, hash(limiter, 2_166_136_261)) % TAGS
+  if (limiter !== last.limiter) last = { limiter, hashed: hash(limiter, SEED) }
+  return (hash(key, last.hashed) >>> 0) % TAGS
 }
 
 export function tagAt(number: number): string {
@@ -39,13 +45,17 @@ const tags: readonly string[] = (() => {
   return found
 })()
 
-/** FNV-1a over the code units, then mixed so that every bit counts (the finaliser of MurmurHash3). */
+/**
+ * FNV-1a over the code units, then mixed so that every bit counts (the finaliser of MurmurHash3). In integers of 32 bits
+ * all the way, or V8 would count in doubles.
+ */
 function hash(text: string, seed: number): number {
   let mixed = seed
-  for (let i = 0; i < text.length; i += 1) mixed = Math.imul(mixed ^ codeAt(text, i), 16_777_619)
+  const { length } = text
+  for (let i = 0; i < length; i += 1) mixed = Math.imul(mixed ^ codeAt(text, i), 16_777_619)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
-  return (mixed ^ (mixed >>> 16)) >>> 0
+  return mixed ^ (mixed >>> 16)
 }
 
 /** CRC-16/XMODEM, by which Redis Cluster finds the slot of a tag. */
