@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import { Redis } from "ioredis"
-import { type Part, type Policy, scopeOf } from "sluice"
+import { type Part, type Policy, scopeOf, slidingLog } from "sluice"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
-import { encodeAsks } from "../../src/stores/redis/call.js"
+import { type Call, encodeAsks, type SentAsk } from "../../src/stores/redis/call.js"
 import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
 import { type Kind, kinds, limitOf, periodOf, relativesOf } from "../support/policy-kinds.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
@@ -22,11 +22,27 @@ afterAll(async () => {
 
 const scopes = [scopeOf("ways", "one"), scopeOf("ways", "other")] as const
 
+/** A way to answer a call: what it is given as arguments, and what is made of its script. */
+interface Way {
+  args(args: readonly string[]): readonly string[]
+  source?(source: string): string
+}
+
 /** The same call, so that a script answers it in its lane, by plain functions, and step by step. */
-const ways: Record<string, (args: readonly string[]) => readonly string[]> = {
-  lane: (args) => args,
-  plain: byPlans,
-  step: (args) => [...byPlans(args), "1"],
+const ways: Record<string, Way> = {
+  lane: { args: (args) => args },
+  plain: { args: byPlans },
+  step: { args: byPlans, source: withoutPlain },
+}
+
+/** A script that knows no plain functions. */
+function withoutPlain(source: string): string {
+  const known = "local plain, writers, sizes = {}, {}, {}"
+  expect(source.split(known)).toHaveLength(2)
+  return source.replace(
+    known,
+    "local plain, writers, sizes = setmetatable({}, { __newindex = function() end }), {}, {}",
+  )
 }
 
 /** A call of asks alike in all but their counts, with a plan for each count in place of what a lane needs. */
@@ -38,6 +54,24 @@ function byPlans(args: readonly string[]): string[] {
   const plans = [...new Set(each)]
   const numbers = each.map((count) => plans.indexOf(count) + 1)
   return [now, JSON.stringify(plans.map((count) => [mode, count, ...parts])), JSON.stringify(numbers)]
+}
+
+/** Has asks answered in every way, each on keys of its own; what the lane was given. */
+async function answerAlike(asks: readonly SentAsk[], at: number, where: string): Promise<readonly string[]> {
+  const calls = Object.entries(ways).map(([name, way]) => {
+    const names = new RedisKeys(name)
+    return { way, ...encodeAsks((part) => names.of(part), String(at), asks) }
+  })
+  const seen = await Promise.all(
+    calls.map(async ({ way, script, keys, args }) => {
+      const source = way.source?.(script.source) ?? script.source
+      const reply = await client.eval(source, keys.length, ...keys, ...way.args(args))
+      return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
+    }),
+  )
+  expect(seen[1], `plain, ${where}`).toEqual(seen[0])
+  expect(seen[2], `step, ${where}`).toEqual(seen[0])
+  return (calls[0] as Call).args
 }
 
 /** Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last. */
@@ -91,20 +125,11 @@ test.each(pairs)("asks under %s and %s are answered and stored alike in every wa
         const count = counts[i % counts.length] as number
         return { parts, count, mode: "spend" as const, follows: false }
       })
-      const seen = await Promise.all(
-        Object.entries(ways).map(async ([way, change]) => {
-          const names = new RedisKeys(way)
-          const { script, keys, args } = encodeAsks((part) => names.of(part), String(at), asks)
-          if (way === "lane" && args.length > 4) inLane += 1
-          if (way === "lane" && args.length > 4 && args[2] !== "") byCounts += 1
-          if (way === "lane" && args.length > 4 && under === "both") ofBoth += 1
-          const reply = await client.eval(script.source, keys.length, ...keys, ...change(args))
-          return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
-        }),
-      )
-      const where = `call ${step} of history ${index}, seed ${seed}`
-      expect(seen[1], `plain, ${where}`).toEqual(seen[0])
-      expect(seen[2], `step, ${where}`).toEqual(seen[0])
+      const args = await answerAlike(asks, at, `call ${step} of history ${index}, seed ${seed}`)
+      if (args.length <= 4) continue
+      inLane += 1
+      if (args[2] !== "") byCounts += 1
+      if (under === "both") ofBoth += 1
     }
   }
   // one that counts steps has no lane
@@ -113,4 +138,19 @@ test.each(pairs)("asks under %s and %s are answered and stored alike in every wa
   expect(byCounts).toBeGreaterThan(100)
   // nor has what is kept as a list together with what is not
   if (other !== "slidingLog" || kind === other) expect(ofBoth).toBeGreaterThan(40)
+})
+
+test("however many entries have left a log, it is answered and stored alike in every way", async () => {
+  const window = 1_000
+  const policy = slidingLog({ limit: 100, window })
+  const begin = 1_700_000_000_000_000
+  for (let left = 0; left <= 40; left += 1) {
+    const part: Part = { scope: scopes[0], key: `${left} left`, policy, cost: 1 }
+    const ask: SentAsk = { parts: [part], count: 1, mode: "spend", follows: false }
+    for (let entry = 0; entry < 45; entry += 1) await answerAlike([ask], begin + entry * 1_000, "filling")
+    // the last of them has left this microsecond
+    const at = begin + (left - 1 + window) * 1_000
+    const args = await answerAlike([ask], at, `${left} have left`)
+    expect(args.length).toBeGreaterThan(4)
+  }
 })

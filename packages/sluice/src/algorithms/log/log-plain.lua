@@ -9,15 +9,19 @@ if newest and #newest == 19 and #head[1] >= 19 then
   local _, base = unpack(">I7I6", head[1])
   -- how many entries have left, and how many of them matter to no other policy either: none does for longer than the next
   local left = 0
-  local oldest, rest = head[2], nil
+  local oldest, rest, passed = head[2], nil, 0
   gone = 0
   while oldest and #oldest >= 19 do
     local at, sum, till = unpack(">I7I6I6", oldest)
     if at >= from then break end
     if till * 1000 <= now then gone = gone + 1 end
     left, base = left + 1, sum
-    if left == 2 then rest = try("LRANGE", key, "3", "32") end
-    oldest = left == 1 and head[3] or rest and rest[left - 1]
+    if left == 2 then
+      rest, passed = try("LRANGE", key, "3", "10"), 1
+    elseif left == 10 then
+      rest, passed = try("LRANGE", key, "11", "32"), 9
+    end
+    oldest = left == 1 and head[3] or rest and rest[left - passed]
   end
   local last, sum, till = unpack(">I7I6I6", newest)
   local total = (sum - base + WRAP) % WRAP + cost

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "8a01da1f1dc5f9658fdbd1b82903af729fcfc43c",
+    sha: "92e648a1be5148bc4f2c3a4e784a74be06d57b5a",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -227,15 +227,19 @@ if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
-local oldest, rest = head[2], nil
+local oldest, rest, passed = head[2], nil, 0
 gone = 0
 while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = try("LRANGE", key, "3", "32") end
-oldest = left == 1 and head[3] or rest and rest[left - 1]
+if left == 2 then
+rest, passed = try("LRANGE", key, "3", "10"), 1
+elseif left == 10 then
+rest, passed = try("LRANGE", key, "11", "32"), 9
+end
+oldest = left == 1 and head[3] or rest and rest[left - passed]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
@@ -2668,7 +2672,7 @@ end
 return reply`,
   },
   log: {
-    sha: "d44c3b6f94af33e2a438526e419ad316f421557f",
+    sha: "49e401433a34d97a6c7fc8c24ee4005179a555e4",
     source: `local call, try = redis.call, redis.pcall
 local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
 local concat = table.concat
@@ -2705,15 +2709,19 @@ if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
-local oldest, rest = head[2], nil
+local oldest, rest, passed = head[2], nil, 0
 gone = 0
 while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = try("LRANGE", key, "3", "32") end
-oldest = left == 1 and head[3] or rest and rest[left - 1]
+if left == 2 then
+rest, passed = try("LRANGE", key, "3", "10"), 1
+elseif left == 10 then
+rest, passed = try("LRANGE", key, "11", "32"), 9
+end
+oldest = left == 1 and head[3] or rest and rest[left - passed]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
@@ -2782,15 +2790,19 @@ if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
-local oldest, rest = head[2], nil
+local oldest, rest, passed = head[2], nil, 0
 gone = 0
 while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = try("LRANGE", key, "3", "32") end
-oldest = left == 1 and head[3] or rest and rest[left - 1]
+if left == 2 then
+rest, passed = try("LRANGE", key, "3", "10"), 1
+elseif left == 10 then
+rest, passed = try("LRANGE", key, "11", "32"), 9
+end
+oldest = left == 1 and head[3] or rest and rest[left - passed]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
@@ -2875,15 +2887,19 @@ if newest and #newest == 19 and #head[1] >= 19 then
 local from = now - window + 1
 local _, base = unpack(">I7I6", head[1])
 local left = 0
-local oldest, rest = head[2], nil
+local oldest, rest, passed = head[2], nil, 0
 gone = 0
 while oldest and #oldest >= 19 do
 local at, sum, till = unpack(">I7I6I6", oldest)
 if at >= from then break end
 if till * 1000 <= now then gone = gone + 1 end
 left, base = left + 1, sum
-if left == 2 then rest = try("LRANGE", key, "3", "32") end
-oldest = left == 1 and head[3] or rest and rest[left - 1]
+if left == 2 then
+rest, passed = try("LRANGE", key, "3", "10"), 1
+elseif left == 10 then
+rest, passed = try("LRANGE", key, "11", "32"), 9
+end
+oldest = left == 1 and head[3] or rest and rest[left - passed]
 end
 local last, sum, till = unpack(">I7I6I6", newest)
 local total = (sum - base + WRAP) % WRAP + cost
