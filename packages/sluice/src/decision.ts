@@ -1,3 +1,4 @@
+import type { Explanation } from "./algorithm.js"
 import { countingOf, termsOf } from "./algorithms/index.js"
 import { wholeMilliseconds } from "./clock.js"
 import type { Charge } from "./policies.js"
@@ -33,6 +34,15 @@ export interface Decision<Name extends string = string> {
   readonly degraded: boolean
   /** One entry per policy that was asked, when there are several. */
   readonly policies?: readonly PolicyDecision<Name>[]
+}
+
+/** That one policy, asked alone, has let an ask pass. */
+export function allowedBy<Name extends string>(
+  policy: Name,
+  { limit, remaining, resetAfter }: Pick<Explanation, "limit" | "remaining" | "resetAfter">,
+  source: Decision["source"],
+): Decision<Name> {
+  return { allowed: true, policy, limit, remaining, retryAfter: 0, resetAfter, source, degraded: false }
 }
 
 /** Puts a store's answer to what was charged into words. */

@@ -1,6 +1,6 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
-import { type Decision, decide } from "../decision.js"
+import { allowedBy, type Decision, decide } from "../decision.js"
 import type { Charge } from "../policies.js"
 import { type Policy, samePolicy } from "../policy.js"
 import type { Answer, Part } from "../store.js"
@@ -210,21 +210,9 @@ export class Lease {
     if (second !== undefined) return decide(charged, this.answer(charged, at, now))
     // as `decide` has it, without a list of one
     const { name, policy, cost } = only
-    const { limit, remaining, resetAfter } = countingOf(policy).algorithm.explain(
-      termsOf(policy, cost),
-      this.#levelOf(0, policy, now),
-      true,
-    )
-    return {
-      allowed: true,
-      policy: name,
-      limit,
-      remaining,
-      retryAfter: 0,
-      resetAfter,
-      source: "lease",
-      degraded: false,
-    }
+    const { algorithm } = countingOf(policy)
+    const told = algorithm.explain(termsOf(policy, cost), this.#levelOf(0, policy, now), true)
+    return allowedBy(name, told, "lease")
   }
 
   #levelOf(part: number, policy: Policy, now: number): Level {

@@ -1,7 +1,7 @@
 import type { Level } from "../../algorithm.js"
 import { countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
-import { decide } from "../../decision.js"
+import { allowedBy, decide } from "../../decision.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Charge } from "../../policies.js"
 import { offerShortcut, type Shortcut } from "../../shortcut.js"
@@ -167,17 +167,7 @@ function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Sho
     const cell = shelf.cell(slot, algorithm)
     const spent = algorithm.spendPlain?.(terms, cells, cell, now)
     if (spent === undefined) return undefined
-    const { expiresAt, limit, remaining, resetAfter } = spent
-    shelf.written(slot, expiresAt)
-    return {
-      allowed: true,
-      policy: name,
-      limit,
-      remaining,
-      retryAfter: 0,
-      resetAfter,
-      source: "store",
-      degraded: false,
-    }
+    shelf.written(slot, spent.expiresAt)
+    return allowedBy(name, spent, "store")
   }
 }
