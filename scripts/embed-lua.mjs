@@ -50,7 +50,7 @@ function of(name, file) {
   // by fewer arguments a script could not tell such a call from others
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const marks = {
-    "terms of the call": bound(name, (_, i) => `tonumber(ARGV[${i + 4}])`),
+    "terms of the call": bound(name, (_, i) => `ARGV[${i + 4}] + 0`),
     "terms of a plan": [
       ...never.map((term) => `if terms.${term} then return nil end`),
       bound(name, (term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),

@@ -105,6 +105,20 @@ describe("policies that have names", () => {
     expect((await limiter.peek("k")).remaining).toBe(49)
   })
 
+  test("are left out by an ask that leaves the expiry as it is too", async () => {
+    const year = fixedWindow({ limit: 50, window: "365d" })
+    const limiter = createLimiter({ name: "a", policy: { year }, store: redisStore(ioredis(client)) })
+    await limiter.tryAcquire("k")
+    const size = await client.strlen(record("a", "k"))
+    await limiter.tryAcquire("k", { policy: { brief: fixedWindow({ limit: 5, window: 5 }) } })
+    await limiter.tryAcquire("k")
+    expect(await client.strlen(record("a", "k"))).toBeGreaterThan(size)
+    await sleep(1_000)
+    await limiter.tryAcquire("k")
+    expect(await client.strlen(record("a", "k"))).toBe(size)
+    expect((await limiter.peek("k")).remaining).toBe(47)
+  })
+
   test("of several limiters that have the same names in another order keep their own", async () => {
     const store = redisStore(ioredis(client))
     // with a fraction of a microsecond to a unit, which is never plain

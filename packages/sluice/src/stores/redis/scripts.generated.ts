@@ -1,15 +1,12 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "92e648a1be5148bc4f2c3a4e784a74be06d57b5a",
+    sha: "957eab9f33626068289f350821b99588158aec65",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
-local concat = table.concat
-local spread = unpack
-local pack, unpack = struct.pack, struct.unpack
+local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
-local callersNow = tonumber(ARGV[1])
+local callersNow = ARGV[1] ~= "" and ARGV[1] + 0
 local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
@@ -17,13 +14,14 @@ local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
 local keys = #KEYS
-local reply = { now }
+local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 do
+local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
 local kinds, places, begins = {}, {}, {}
@@ -39,7 +37,7 @@ end
 local label = ARGV[at]
 head = head .. pack("Bc0B", #label, label, bytes)
 places[parts], begins[parts] = at, size
-for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
 at, size = at + width + 1, size + bytes
 end
 head = head .. "\\0"
@@ -66,7 +64,8 @@ for i = 1, keys do
 local key, value = KEYS[i], values[i]
 local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
+local length = value and #value
+local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -130,31 +129,36 @@ end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
 asks, used, told = i, i, at
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local floor, ceil, max, byte, sub = math.floor, math.ceil, math.max, string.byte, string.sub
 local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
-local failed
+local failed, length
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then error({ err = failed }) end
@@ -276,7 +280,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
@@ -871,7 +875,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
@@ -1370,15 +1374,12 @@ end
 return reply`,
   },
   bucket: {
-    sha: "565c64776c391d44864862616e73432779e4ba01",
+    sha: "f8839cbd65feca98addfff07c739f268814927c3",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
-local concat = table.concat
-local spread = unpack
-local pack, unpack = struct.pack, struct.unpack
+local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
-local callersNow = tonumber(ARGV[1])
+local callersNow = ARGV[1] ~= "" and ARGV[1] + 0
 local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
@@ -1386,12 +1387,12 @@ local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
 local keys = #KEYS
-local reply = { now }
+local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 3 + 3 then
 do
 if keys == 1 then
@@ -1410,10 +1411,11 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-local cost, span, reach = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local cost, span, reach = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
-local from, whole = 1, value and #value == 12
+local length = value and #value
+local from, whole = 1, length == 12
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -1436,11 +1438,13 @@ local failed
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
@@ -1451,6 +1455,7 @@ end
 asks = used
 else
 do
+local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
 local kinds, places, begins = {}, {}, {}
@@ -1460,7 +1465,7 @@ local width, bytes = 3, 12
 local label = ARGV[at]
 head = head .. pack("Bc0B", #label, label, bytes)
 places[parts], begins[parts] = at, size
-for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
 at, size = at + width + 1, size + bytes
 end
 head = head .. "\\0"
@@ -1487,7 +1492,8 @@ for i = 1, keys do
 local key, value = KEYS[i], values[i]
 local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
+local length = value and #value
+local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -1528,11 +1534,13 @@ end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
@@ -1540,20 +1548,23 @@ asks, used, told = i, i, at
 end
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local floor, ceil, max, byte, sub = math.floor, math.ceil, math.max, string.byte, string.sub
 local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
-local failed
+local failed, length
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then error({ err = failed }) end
@@ -2059,15 +2070,12 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "091921345b1ce150c22932b9fa25bc74761104f0",
+    sha: "8d071d0e24091483b411a7e1305c83daab3ebc83",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
-local concat = table.concat
-local spread = unpack
-local pack, unpack = struct.pack, struct.unpack
+local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
-local callersNow = tonumber(ARGV[1])
+local callersNow = ARGV[1] ~= "" and ARGV[1] + 0
 local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
@@ -2075,12 +2083,12 @@ local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
 local keys = #KEYS
-local reply = { now }
+local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
 do
 if keys == 1 then
@@ -2099,10 +2107,11 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-local cost, limit, window, aligned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local cost, limit, window, aligned = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
-local from, whole = 1, value and #value == 25
+local length = value and #value
+local from, whole = 1, length == 25
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2128,11 +2137,13 @@ local failed
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
@@ -2143,6 +2154,7 @@ end
 asks = used
 else
 do
+local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
 local kinds, places, begins = {}, {}, {}
@@ -2152,7 +2164,7 @@ local width, bytes = 4, 25
 local label = ARGV[at]
 head = head .. pack("Bc0B", #label, label, bytes)
 places[parts], begins[parts] = at, size
-for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
 at, size = at + width + 1, size + bytes
 end
 head = head .. "\\0"
@@ -2179,7 +2191,8 @@ for i = 1, keys do
 local key, value = KEYS[i], values[i]
 local count = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
+local length = value and #value
+local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -2223,11 +2236,13 @@ end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
@@ -2235,20 +2250,23 @@ asks, used, told = i, i, at
 end
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local floor, ceil, max, byte, sub = math.floor, math.ceil, math.max, string.byte, string.sub
 local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
-local failed
+local failed, length
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then error({ err = failed }) end
@@ -2672,15 +2690,12 @@ end
 return reply`,
   },
   log: {
-    sha: "49e401433a34d97a6c7fc8c24ee4005179a555e4",
+    sha: "3f089138dcc9148074e3681316c360c0bc659922",
     source: `local call, try = redis.call, redis.pcall
-local floor, ceil, max, format, byte, sub = math.floor, math.ceil, math.max, string.format, string.byte, string.sub
-local concat = table.concat
-local spread = unpack
-local pack, unpack = struct.pack, struct.unpack
+local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
 local CALLERS_SLACK = 60900
-local callersNow = tonumber(ARGV[1])
+local callersNow = ARGV[1] ~= "" and ARGV[1] + 0
 local LEFT_OUT = callersNow and math.huge or STRETCH
 local now = callersNow
 if not now then
@@ -2688,17 +2703,18 @@ local time = call("TIME")
 now = time[1] * 1000000 + time[2]
 end
 local keys = #KEYS
-local reply = { now }
+local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
-local cost, limit, window, merge = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local cost, limit, window, merge = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
-local from, whole = 1, value and #value == 0
+local length = value and #value
+local from, whole = 1, length == 0
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2751,7 +2767,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
@@ -2770,7 +2786,7 @@ do
 local parts = (#ARGV - 3) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
-for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
+for i = 4, #ARGV do terms[i] = ARGV[i] + 0 end
 while used < keys do
 local at = told
 local count = counts and counts[asks + 1] or 1
@@ -2841,7 +2857,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
@@ -2856,20 +2872,23 @@ asks, used, told = asks + 1, used + parts, at
 end
 end
 end
-for extra = #reply, told + 1, -1 do reply[extra] = nil end
 if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
+local floor, ceil, max, byte, sub = math.floor, math.ceil, math.max, string.byte, string.sub
 local plain, writers, sizes = {}, {}, {}
 local function write(key, text, expiresAt, before)
-local failed
+local failed, length
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
-failed = try("SET", key, text, "PX", format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
-elseif stretch == before + -before % STRETCH then
-failed = try("SET", key, text, "KEEPTTL").err
-else
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length == #text then
+failed = try("SETRANGE", key, "0", text) ~= length
+else
+failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then error({ err = failed }) end
@@ -2934,7 +2953,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end
@@ -3191,7 +3210,7 @@ do
 local stretch = expiresAt + -expiresAt % STRETCH
 local set
 if callersNow then
-set = try("PEXPIRE", key, format("%d", max(ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
 elseif stretch ~= before + -before % STRETCH then
 set = try("PEXPIREAT", key, format("%d", stretch / 1000))
 end

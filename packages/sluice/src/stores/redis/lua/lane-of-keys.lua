@@ -2,7 +2,7 @@
 local parts = (#ARGV - 3) / TERMS
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
-for i = 4, #ARGV do terms[i] = tonumber(ARGV[i]) end
+for i = 4, #ARGV do terms[i] = ARGV[i] + 0 end
 while used < keys do
   local at = told
   local count = counts and counts[asks + 1] or 1

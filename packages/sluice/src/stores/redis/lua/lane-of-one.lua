@@ -4,7 +4,8 @@ if #ARGV == TERMS + 3 then
   --@ terms of the call
   for i = 1, keys do
     local key, value = KEYS[i], values and values[i]
-    local from, whole = 1, value and #value == SIZE
+    local length = value and #value
+    local from, whole = 1, length == SIZE
     local cost = counts and cost * counts[i] or cost
     local text, expiresAt, before, merges, gone, first, second
     --@ plain

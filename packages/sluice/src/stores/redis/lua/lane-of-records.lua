@@ -1,4 +1,5 @@
 -- Asks of parts that are all there is in the first block of a record: see lane.lua, and record.lua.
+local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
 -- By part, its algorithm if there are several, where its terms begin, and its state in the record.
@@ -9,7 +10,7 @@ while at <= #ARGV do
   local label = ARGV[at]
   head = head .. pack("Bc0B", #label, label, bytes)
   places[parts], begins[parts] = at, size
-  for i = at + 1, at + width do terms[i] = tonumber(ARGV[i]) end
+  for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
   at, size = at + width + 1, size + bytes
 end
 head = head .. "\0"
@@ -21,7 +22,8 @@ for i = 1, keys do
   local count = counts and counts[i] or 1
   local ends, at, looked = 0, told, 0
   -- what is behind it may be another block, of more than the seven bytes that are read here
-  local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
+  local length = value and #value
+  local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
   while looked < parts do
     local part = looked + 1
     local from, place = begin + begins[part], places[part]

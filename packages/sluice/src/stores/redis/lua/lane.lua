@@ -6,8 +6,8 @@
 --          plan: three or more, as no other call has; before those of a part in a record, its label, and before that
 --          its algorithm, if not all parts have the same; all parts of such an ask are in one record, and it has one key
 if ARGV[5] then
-  local counts = ARGV[3] ~= "" and { byte(ARGV[3], 1, -1) }
+  local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
   --@ lanes
-  for extra = #reply, told + 1, -1 do reply[extra] = nil end
   if used == keys then return reply end
+  for extra = #reply, told + 1, -1 do reply[extra] = nil end
 end
