@@ -8,7 +8,7 @@ import { Deadlines, type Due } from "./deadlines.js"
 const now = () => performance.now()
 
 function due(expire: () => void): Due {
-  return { tick: undefined, before: undefined, after: undefined, expire }
+  return { stretch: undefined, before: undefined, after: undefined, expire }
 }
 
 /** Keeps this process busy. */
@@ -18,7 +18,7 @@ function block(ms: number) {
 }
 
 test("an answer that came while this process was busy is in time", async () => {
-  const deadlines = new Deadlines(30, now)
+  const deadlines = new Deadlines(30)
   const expired: string[] = []
   deadlines.add(due(() => expired.push("never answered")))
   const answered = due(() => expired.push("answered"))
@@ -32,7 +32,7 @@ test("an answer that came while this process was busy is in time", async () => {
 })
 
 test("what is set while others are about to expire has its own time", async () => {
-  const deadlines = new Deadlines(30, now)
+  const deadlines = new Deadlines(30)
   const set = vi.spyOn(globalThis, "setTimeout")
   const startedAt = now()
   const second = await new Promise<number>((resolve) => {
@@ -44,7 +44,7 @@ test("what is set while others are about to expire has its own time", async () =
 })
 
 test("what begins late in a stretch of code has all of its time", async () => {
-  const deadlines = new Deadlines(30, now)
+  const deadlines = new Deadlines(30)
   deadlines.add(due(() => {}))
   block(60)
   const startedAt = now()
@@ -54,19 +54,8 @@ test("what begins late in a stretch of code has all of its time", async () => {
   expect(took).toBeGreaterThanOrEqual(30)
 })
 
-test("the clock is read once for all that begin together", async () => {
-  const read = vi.fn(now)
-  const deadlines = new Deadlines(20, read)
-  const several = () => Array.from({ length: 100 }, () => due(() => {}))
-  for (const each of several()) deadlines.add(each)
-  await sleep(1)
-  for (const each of several()) deadlines.add(each)
-  await sleep(1)
-  expect(read).toHaveBeenCalledTimes(2)
-})
-
 test("those who set another when theirs is over share a timer", async () => {
-  const deadlines = new Deadlines(5, now)
+  const deadlines = new Deadlines(5)
   const set = vi.spyOn(globalThis, "setTimeout")
   let left = 200
   await new Promise<void>((resolve) => {
@@ -82,7 +71,7 @@ test("those who set another when theirs is over share a timer", async () => {
 })
 
 test("what is removed never expires, whoever stood beside it", async () => {
-  const deadlines = new Deadlines(20, now)
+  const deadlines = new Deadlines(20)
   const expired: number[] = []
   const all = Array.from({ length: 6 }, (_, i) => due(() => expired.push(i)))
   for (const each of all) deadlines.add(each)
@@ -98,7 +87,7 @@ test("a deadline is kept by a process that has nothing else to do", async () => 
   // a worker of the test runner is never that quiet
   const program = `
     import { Deadlines } from ${JSON.stringify(new URL("./deadlines.ts", import.meta.url).href)}
-    const deadlines = new Deadlines(30, () => performance.now())
+    const deadlines = new Deadlines(30)
     const startedAt = performance.now()
     const stays = setTimeout(() => {}, 10_000)
     deadlines.add({

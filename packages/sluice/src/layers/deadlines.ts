@@ -1,9 +1,10 @@
-import { soon } from "../later.js"
+import { monotonic } from "../clock.js"
+import { type Stretch, stretchAtHand } from "../stretch.js"
 
 /** Something that must be over in time. */
 export interface Due {
-  /** What it began together with. */
-  tick: Tick | undefined
+  /** In which it began. */
+  stretch: Stretch | undefined
   /** Its neighbours among those that are not over; let go of when it is, or the dead would keep the living. */
   before: Due | undefined
   after: Due | undefined
@@ -11,45 +12,26 @@ export interface Due {
   expire(): void
 }
 
-/** A stretch of code in which nothing else runs. */
-export interface Tick {
-  /** When it ended, infinite before: nothing that began in it can be over before that. */
-  endedAt: number
-}
-
-/** Deadlines that are all equally long, by one timer. Time counts from the end of a stretch: one reading is enough for it. */
+/** Deadlines that are all equally long, by one timer. Time counts from the end of the stretch in which something began. */
 export class Deadlines {
   readonly #ms: number
-  readonly #now: () => number
   /** In the order in which they are due. */
   #first: Due | undefined
   #last: Due | undefined
-  #tick: Tick | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(ms: number, now: () => number) {
+  constructor(ms: number) {
     this.#ms = ms
-    this.#now = now
   }
 
   /** Has `due` expire when the time is over, unless it is removed before. */
   add(due: Due): void {
-    this.#tick ??= this.#newTick()
-    due.tick = this.#tick
+    due.stretch = stretchAtHand()
     due.before = this.#last
     if (this.#last === undefined) this.#first = due
     else this.#last.after = due
     this.#last = due
     this.#timer ??= this.#wakeIn(this.#ms)
-  }
-
-  #newTick(): Tick {
-    const tick = { endedAt: Number.POSITIVE_INFINITY }
-    soon.then(() => {
-      tick.endedAt = this.#now()
-      this.#tick = undefined
-    })
-    return tick
   }
 
   remove(due: Due): void {
@@ -70,7 +52,7 @@ export class Deadlines {
   }
 
   #sweep(): void {
-    const now = this.#now()
+    const now = monotonic()
     try {
       // what is added meanwhile sets no timer of its own
       for (let due = this.#first; due !== undefined && this.#msLeft(due, now) <= 0; due = this.#first) {
@@ -85,7 +67,7 @@ export class Deadlines {
     }
   }
 
-  #msLeft({ tick }: Due, now: number): number {
-    return (tick as Tick).endedAt + this.#ms - now
+  #msLeft({ stretch }: Due, now: number): number {
+    return (stretch as Stretch).endedAt + this.#ms - now
   }
 }

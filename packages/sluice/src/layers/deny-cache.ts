@@ -2,12 +2,13 @@ import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
 import { type Decision, decide } from "../decision.js"
-import { isPromise, Later, soon, tell, type Waiter } from "../later.js"
+import { isPromise, Later, tell, type Waiter } from "../later.js"
 import type { Charge } from "../policies.js"
 import { samePolicy } from "../policy.js"
 import { offerShortcut } from "../shortcut.js"
 import type { Place, Scope } from "../state-key.js"
 import type { Answer, Ask, Part, Store } from "../store.js"
+import { stretchAtHand } from "../stretch.js"
 import { PlaceMap } from "./place-map.js"
 
 /** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
@@ -65,8 +66,6 @@ function cacheOver(store: Store): Store {
   const denials = new Recent<Denial>()
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
-  /** When the first of the asks was made that are made together. */
-  let togetherAt: number | undefined
 
   /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
   const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
@@ -106,20 +105,9 @@ function cacheOver(store: Store): Store {
     return known.probe
   }
 
-  /**
-   * A moment that is certainly not after this one: asks that are made together share it, for to read the clock for each
-   * would take longer than the rest of this. One that may be set back is read for each.
-   */
-  const soFar = (): number => {
-    if (clock !== monotonic) return microseconds(clock)
-    if (togetherAt === undefined) {
-      togetherAt = microseconds(clock)
-      soon.then(() => {
-        togetherAt = undefined
-      })
-    }
-    return togetherAt
-  }
+  /** A moment that is certainly not after this one; a clock that may be set back is read for each ask. */
+  const soFar = (): number =>
+    clock === monotonic ? Math.round(stretchAtHand().beganAt * 1_000) : microseconds(clock)
 
   const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {
     const { parts, mode } = asked

@@ -5,8 +5,9 @@ import { isPromise, Later, tell, type Waiter } from "../later.js"
 import { offerShortcut, shortcutOf } from "../shortcut.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
+import type { Stretch } from "../stretch.js"
 import { Breaker } from "./breaker.js"
-import { Deadlines, type Due, type Tick } from "./deadlines.js"
+import { Deadlines, type Due } from "./deadlines.js"
 import { type Fallback, fallbackOf } from "./fallback.js"
 import type { OutageChange, OutageTerms } from "./outage-terms.js"
 
@@ -23,7 +24,7 @@ export function outage(
   { deadline, policy, onChange }: OutageTerms,
   shardOf?: (places: readonly Place[]) => string,
 ): Guarded {
-  const deadlines = new Deadlines(deadline, monotonic)
+  const deadlines = new Deadlines(deadline)
   const breakers = new Map<string, Breaker>()
   /** How many parts of the store are given up. */
   let missing = 0
@@ -223,7 +224,7 @@ interface Guardian {
 
 /** The answer to a call until its deadline. */
 class Awaited<T> extends Later<T> implements Due, Waiter<T> {
-  declare tick: Tick | undefined
+  declare stretch: Stretch | undefined
   declare before: Due | undefined
   declare after: Due | undefined
   declare private isOver: boolean
@@ -233,7 +234,7 @@ class Awaited<T> extends Later<T> implements Due, Waiter<T> {
 
   constructor(guardian: Guardian, breaker: Breaker, ask: Ask | undefined) {
     super()
-    this.tick = undefined
+    this.stretch = undefined
     this.before = undefined
     this.after = undefined
     this.isOver = false

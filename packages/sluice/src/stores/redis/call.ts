@@ -57,9 +57,10 @@ export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: rea
       if (recordBefore(parts, i) < 0) keys.push(keyOf(parts[i] as Part))
     }
     if (note !== undefined) keys.push(note.key)
+    follows ||= ask.follows
+    if (ask === first) continue
     alike &&= ask.mode === first.mode && samePrice(parts, first.parts)
     asOften &&= ask.count === first.count
-    follows ||= ask.follows
   }
   // asks that come together are most often alike, or differ in how many they are
   const common = !alike ? undefined : asOften ? callOf(first, follows) : callByCounts(asks, follows)
@@ -183,7 +184,8 @@ function samePlan(a: ScriptAsk, b: ScriptAsk): boolean {
 export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i += 1) {
-    const [one, other] = [a[i] as Part, b[i] as Part]
+    const one = a[i] as Part
+    const other = b[i] as Part
     if (one.policy !== other.policy || one.cost !== other.cost) return false
     // by name too, by which states are found in a record, and by what is in one
     if (one.scope.policy !== other.scope.policy) return false

@@ -27,6 +27,16 @@ export function deliver(
   pause: number = FIRST_PAUSE,
 ): void {
   const { client } = route
+  const replied = (reply: unknown) => {
+    let answers: readonly (Answer | Error)[]
+    try {
+      answers = decodeAnswers(batch, reply)
+    } catch (error) {
+      failed(error)
+      return
+    }
+    answered(answers)
+  }
   const answered = (answers: readonly (Answer | Error)[]) => {
     let left: readonly Group[] = []
     try {
@@ -39,16 +49,6 @@ export function deliver(
   }
   // what ended the call is everybody's
   const failed = (thrown: unknown) => answered(new Array(batch.length).fill(errorOf(thrown)))
-  const replied = (reply: unknown) => {
-    let answers: readonly (Answer | Error)[]
-    try {
-      answers = decodeAnswers(batch, reply)
-    } catch (error) {
-      failed(error)
-      return
-    }
-    answered(answers)
-  }
   try {
     const { script, keys, args } = route.encode(batch)
     // as runScript does, with one promise less
@@ -81,16 +81,15 @@ async function tryAgain(
 
 /** Hands answers and errors to those who wait for them; what is left to be tried again. */
 function settle(route: Route, batch: readonly Group[], answers: readonly (Answer | Error)[]): Group[] {
-  return batch.filter((group, i) => {
+  const left: Group[] = []
+  for (let i = 0; i < batch.length; i += 1) {
+    const group = batch[i] as Group
     const answer = answers[i] as Answer | Error
-    if (!(answer instanceof Error)) {
-      group.answer(answer)
-      return false
-    }
-    const again = outcomeOf(answer) === "again" && patienceLeft(route, group) > 0
-    if (!again) group.fail(storeError(answer))
-    return again
-  })
+    if (!(answer instanceof Error)) group.answer(answer)
+    else if (outcomeOf(answer) === "again" && patienceLeft(route, group) > 0) left.push(group)
+    else group.fail(storeError(answer))
+  }
+  return left
 }
 
 function patienceLeft({ patience }: Route, { sentAt }: Group): number {

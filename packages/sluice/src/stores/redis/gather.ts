@@ -1,6 +1,7 @@
 import { SluiceError } from "../../errors.js"
 import { Later, soon } from "../../later.js"
 import type { Answer, Part } from "../../store.js"
+import { stretchAtHand } from "../../stretch.js"
 import { further, placeOf, type ScriptAsk } from "./call.js"
 import { Group } from "./group.js"
 import { tagOf } from "./slot-tag.js"
@@ -49,11 +50,16 @@ export function gather(
    * map has ever held may live for long; and what has left stays in it for a while, because taking it out costs more.
    */
   const lastOf = new Map<string, number>()
+  /** The number of the first group that may not be in there: nobody looks for a lone one. */
+  let unlisted = 0
   let scheduled = false
+  /** When asks were last scheduled: it has ended when they leave. */
+  let stretch = stretchAtHand()
 
   const schedule = () => {
     if (scheduled) return
     scheduled = true
+    stretch = stretchAtHand()
     // behind the callers that the last answers have woken and that ask again in this turn
     soon.then(send)
   }
@@ -62,7 +68,7 @@ export function gather(
     scheduled = false
     while (queue.length > 0 && (underWay.length < calls || dropOverdue(underWay))) {
       const share = Math.max(Math.ceil(queue.length / (calls - underWay.length)), FEW)
-      const call = { since: performance.now() }
+      const call = { since: stretch.endedAt }
       const batch = take(endOfCall(queue, share), call.since)
       underWay.push(call)
       deliver(batch, () => {
@@ -71,7 +77,10 @@ export function gather(
         if (queue.length > 0) soon.then(schedule)
       })
     }
-    if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) forgetTheGone()
+    if (lastOf.size > MOST_REMEMBERED + 4 * queue.length) {
+      lastOf.clear()
+      unlisted = gone
+    }
   }
 
   /** Takes groups out of the queue; before they are delivered, so that whoever is told at once and asks again joins none. */
@@ -86,9 +95,18 @@ export function gather(
     return batch
   }
 
-  const forgetTheGone = () => {
-    lastOf.clear()
-    for (const [i, { parts }] of queue.entries()) for (const { key } of parts) lastOf.set(key, gone + i)
+  const enqueue = (ask: ScriptAsk, follows: boolean): Group => {
+    const group = new Group(ask, follows)
+    queue.push(group)
+    return group
+  }
+
+  const listAll = () => {
+    for (let number = Math.max(unlisted, gone); number < gone + queue.length; number += 1) {
+      const { parts } = queue[number - gone] as Group
+      for (let i = 0; i < parts.length; i += 1) lastOf.set((parts[i] as Part).key, number)
+    }
+    unlisted = gone + queue.length
   }
 
   /** The number of the last group in the queue that has a key. */
@@ -110,6 +128,9 @@ export function gather(
     }
     waiting.asks += 1
     schedule()
+    // most often a lone one, for which there is nothing to look up
+    if (queue.length === 0) return enqueue(ask, false)
+    listAll()
     const { parts } = ask
     const last = lastWith(placeOf(ask).key)
     // what came in between for one of the keys keeps its turn
@@ -121,11 +142,7 @@ export function gather(
       follows ||= number !== undefined
     }
     const equal = isLast ? (queue[(last as number) - gone] as Group) : undefined
-    if (equal?.takes(ask)) return equal.add()
-    const group = new Group(ask, follows)
-    for (let i = 0; i < parts.length; i += 1) lastOf.set((parts[i] as Part).key, gone + queue.length)
-    queue.push(group)
-    return group
+    return equal?.takes(ask) ? equal.add() : enqueue(ask, follows)
   }
 }
 
@@ -147,7 +164,9 @@ function endOfCall(queue: readonly Group[], share: number): number {
 
 function drop(underWay: UnderWay[], call: UnderWay): void {
   const index = underWay.indexOf(call)
-  if (index >= 0) underWay.splice(index, 1)
+  if (index < 0) return
+  const last = underWay.pop() as UnderWay
+  if (last !== call) underWay[index] = last
 }
 
 function dropOverdue(underWay: UnderWay[]): boolean {

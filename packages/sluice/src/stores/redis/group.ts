@@ -92,7 +92,8 @@ export class Group extends Later<Answer> implements SentAsk {
 
 function samePlaces(a: readonly Part[], b: readonly Part[]): boolean {
   for (let i = 0; i < a.length; i += 1) {
-    const [one, other] = [a[i] as Part, b[i] as Part]
+    const one = a[i] as Part
+    const other = b[i] as Part
     if (one.key !== other.key || one.scope.id !== other.scope.id) return false
   }
   return true

@@ -9,7 +9,10 @@ const none: number[] = []
 export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answer | Error)[] {
   const values = new Values(Array.isArray(reply) ? reply : [])
   const at = values.integer()
-  const answers = asks.map((ask) => values.error() ?? decodeAnswer(ask, values, at))
+  const answers: (Answer | Error)[] = []
+  for (let i = 0; i < asks.length; i += 1) {
+    answers.push(values.error() ?? decodeAnswer(asks[i] as ScriptAsk, values, at))
+  }
   values.checkEnd()
   return answers
 }
