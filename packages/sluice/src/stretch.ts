@@ -20,7 +20,7 @@ export function stretchAtHand(): Stretch {
 }
 
 function end(): void {
-  if (atHand === undefined) return
-  atHand.endedAt = performance.now()
+  const ended = atHand as Stretch
   atHand = undefined
+  ended.endedAt = performance.now()
 }

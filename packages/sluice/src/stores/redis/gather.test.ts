@@ -54,7 +54,7 @@ test("calls are free again in whatever order they end", async () => {
   expect(sizes()).toEqual(new Array(6).fill([1, 1]))
 })
 
-test("a call counts from when it leaves, however long it took until then", async () => {
+test("a call counts from when the code that asks for it lets others run", async () => {
   const { left, asks } = rig(1)
   const clock = vi.spyOn(performance, "now").mockReturnValue(1_000)
   const asked = asks("a")
@@ -85,11 +85,13 @@ test("a call that was given up makes room for one other, and for none when it en
 test("who is refused at once and asks again is sent again, and joins none that has left", async () => {
   const waiting = { asks: 0 }
   const sent: string[] = []
+  const sentAt: number[] = []
   let refuses = true
   const send = gather(
     (batch, over) => {
       for (const group of batch) {
         sent.push(group.parts[0]?.key ?? "")
+        sentAt.push(group.sentAt)
         if (refuses) group.fail(new SluiceError("STORE_REFUSED", "no"))
         else group.answer({ granted: 1, levels: [[0]], at: 0 })
       }
@@ -103,5 +105,7 @@ test("who is refused at once and asks again is sent again, and joins none that h
   const answers = await Promise.all([again("a"), again("b")])
   expect(answers.map(({ granted }) => granted)).toEqual([1, 1])
   expect(sent).toEqual(["a", "b", "a", "b"])
+  // or a call would never be overdue, and never tired of being sent again
+  expect(sentAt.every(Number.isFinite)).toBe(true)
   expect(waiting.asks).toBe(0)
 })

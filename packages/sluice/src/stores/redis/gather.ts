@@ -26,7 +26,7 @@ const MOST_REMEMBERED = 1_024
 /** Milliseconds after which a call without an answer no longer keeps others from leaving. */
 const OVERDUE = 1_000
 
-/** A call that has no answer yet, and when it left. */
+/** A call that has no answer yet, and since when: the end of the stretch in which it was asked for. */
 interface UnderWay {
   readonly since: number
 }
@@ -53,7 +53,7 @@ export function gather(
   /** The number of the first group that may not be in there: nobody looks for a lone one. */
   let unlisted = 0
   let scheduled = false
-  /** When asks were last scheduled: it has ended when they leave. */
+  /** In which asks were last scheduled: it has ended when they leave. */
   let stretch = stretchAtHand()
 
   const schedule = () => {
@@ -66,10 +66,12 @@ export function gather(
 
   const send = () => {
     scheduled = false
+    // before anybody is answered at once, asks again and has that scheduled
+    const since = stretch.endedAt
     while (queue.length > 0 && (underWay.length < calls || dropOverdue(underWay))) {
       const share = Math.max(Math.ceil(queue.length / (calls - underWay.length)), FEW)
-      const call = { since: stretch.endedAt }
-      const batch = take(endOfCall(queue, share), call.since)
+      const call = { since }
+      const batch = take(endOfCall(queue, share), since)
       underWay.push(call)
       deliver(batch, () => {
         drop(underWay, call)

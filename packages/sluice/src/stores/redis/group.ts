@@ -15,7 +15,7 @@ export class Group extends Later<Answer> implements SentAsk {
   declare readonly follows: boolean
   /** How many asks it is. */
   declare size: number
-  /** When it was first sent, by `performance.now()`. */
+  /** When the code that first had it sent let others run, by `performance.now()`. */
   declare sentAt: number
   declare private readonly each: ScriptAsk["count"]
   declare private others: Later<Answer>[] | undefined

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "957eab9f33626068289f350821b99588158aec65",
+    sha: "440fd675541446c509604e0b3bdc24c91257f539",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -132,9 +132,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -155,9 +153,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -1374,7 +1370,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "f8839cbd65feca98addfff07c739f268814927c3",
+    sha: "77a256538dae2b5c2d40e0a1d7645ed1c510c1c6",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1441,9 +1437,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -1537,9 +1531,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -1561,9 +1553,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -2070,7 +2060,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "8d071d0e24091483b411a7e1305c83daab3ebc83",
+    sha: "8836547e4d6fe630ec89281dbadaa9164ff7cfe1",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2140,9 +2130,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -2239,9 +2227,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -2263,9 +2249,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
@@ -2690,7 +2674,7 @@ end
 return reply`,
   },
   log: {
-    sha: "3f089138dcc9148074e3681316c360c0bc659922",
+    sha: "f2f1b74ef50c7668da06202a0ca7a0a4a1d4b1b8",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2885,9 +2869,7 @@ if callersNow then
 failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
 failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end

@@ -6,8 +6,6 @@ if callersNow then
   failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
 elseif stretch ~= before + -before % STRETCH then
   failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
-elseif length == #text then
-  failed = try("SETRANGE", key, "0", text) ~= length
-else
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
   failed = try("SET", key, text, "KEEPTTL").err
 end
