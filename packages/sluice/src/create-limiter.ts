@@ -4,7 +4,7 @@ import { claimOn } from "./combine.js"
 import { type Decision, decide } from "./decision.js"
 import { milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
-import { isPromise, tell, type Waiter } from "./later.js"
+import { isPromise, type Listener, tell } from "./later.js"
 import { leaseTerms } from "./layers/lease-terms.js"
 import { outageTerms } from "./layers/outage-terms.js"
 import type {
@@ -238,7 +238,7 @@ function keepResolvers(resolve: (value: never) => void, reject: (error: unknown)
 }
 
 /** Puts an answer into words for somebody who waits for a decision. */
-class Deciding<Name extends string> implements Waiter<Answer> {
+class Deciding<Name extends string> implements Listener<Answer> {
   declare readonly promise: Promise<Decision<Name>>
   declare private readonly charged: readonly Charge<Name>[]
   declare private readonly resolve: (decision: Decision<Name>) => void

@@ -2,7 +2,7 @@
 export const soon = Promise.resolve()
 
 /** Who waits for something and is told what became of it. */
-export interface Waiter<T> {
+export interface Listener<T> {
   told(value: T): void
   failed(error: unknown): void
 }
@@ -18,12 +18,12 @@ export class Later<T> implements PromiseLike<T> {
   declare private settled: "kept" | "broken" | undefined
   declare private outcome: unknown
   /** Most often one. */
-  declare private waiting: Waiter<T> | Waiter<T>[] | undefined
+  declare private listening: Listener<T> | Listener<T>[] | undefined
 
   constructor() {
     this.settled = undefined
     this.outcome = undefined
-    this.waiting = undefined
+    this.listening = undefined
   }
 
   /** Only the first outcome counts. */
@@ -36,11 +36,11 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   /** Has somebody told who does not throw. */
-  tell(waiter: Waiter<T>): void {
-    if (this.settled !== undefined) tellOutcome(waiter, this.settled, this.outcome)
-    else if (this.waiting === undefined) this.waiting = waiter
-    else if (Array.isArray(this.waiting)) this.waiting.push(waiter)
-    else this.waiting = [this.waiting, waiter]
+  tell(listener: Listener<T>): void {
+    if (this.settled !== undefined) tellOutcome(listener, this.settled, this.outcome)
+    else if (this.listening === undefined) this.listening = listener
+    else if (Array.isArray(this.listening)) this.listening.push(listener)
+    else this.listening = [this.listening, listener]
   }
 
   then<A = T, B = never>(
@@ -56,17 +56,17 @@ export class Later<T> implements PromiseLike<T> {
     if (this.settled !== undefined) return
     this.settled = settled
     this.outcome = outcome
-    const waiting = this.waiting
-    if (waiting === undefined) return
+    const listening = this.listening
+    if (listening === undefined) return
     // what is over keeps nothing alive
-    this.waiting = undefined
-    if (Array.isArray(waiting)) for (const waiter of waiting) tellOutcome(waiter, settled, outcome)
-    else tellOutcome(waiting, settled, outcome)
+    this.listening = undefined
+    if (Array.isArray(listening)) for (const listener of listening) tellOutcome(listener, settled, outcome)
+    else tellOutcome(listening, settled, outcome)
   }
 }
 
 /** What is made of another value. */
-class Next<T, N> extends Later<N> implements Waiter<T> {
+class Next<T, N> extends Later<N> implements Listener<T> {
   declare private readonly onValue: ((value: T) => N | PromiseLike<N>) | null | undefined
   declare private readonly onError: ((error: unknown) => N | PromiseLike<N>) | null | undefined
 
@@ -104,9 +104,9 @@ class Next<T, N> extends Later<N> implements Waiter<T> {
   }
 }
 
-function tellOutcome(waiter: Waiter<never>, settled: "kept" | "broken", outcome: unknown): void {
-  if (settled === "kept") waiter.told(outcome as never)
-  else waiter.failed(outcome)
+function tellOutcome(listener: Listener<never>, settled: "kept" | "broken", outcome: unknown): void {
+  if (settled === "kept") listener.told(outcome as never)
+  else listener.failed(outcome)
 }
 
 /** Whether a value is one that is to be waited for. */
@@ -115,11 +115,11 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 }
 
 /** Has somebody told what becomes of a promise of any kind. */
-export function tell<T>(promise: PromiseLike<T>, waiter: Waiter<T>): void {
-  if (promise instanceof Later) promise.tell(waiter)
+export function tell<T>(promise: PromiseLike<T>, listener: Listener<T>): void {
+  if (promise instanceof Later) promise.tell(listener)
   else
     promise.then(
-      (value) => waiter.told(value),
-      (error: unknown) => waiter.failed(error),
+      (value) => listener.told(value),
+      (error: unknown) => listener.failed(error),
     )
 }

@@ -2,7 +2,7 @@ import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { microseconds, monotonic } from "../clock.js"
 import { type Decision, decide } from "../decision.js"
-import { isPromise, Later, tell, type Waiter } from "../later.js"
+import { isPromise, Later, type Listener, tell } from "../later.js"
 import type { Charge } from "../policies.js"
 import { samePolicy } from "../policy.js"
 import { offerShortcut } from "../shortcut.js"
@@ -161,7 +161,7 @@ function cacheOver(store: Store): Store {
 type Note = (ask: Ask, askedAt: number, giftsThen: number, answer: Answer) => void
 
 /** An answer that is noted before it is handed on. */
-class Noted extends Later<Answer> implements Waiter<Answer> {
+class Noted extends Later<Answer> implements Listener<Answer> {
   declare private readonly note: Note
   declare private readonly ask: Ask
   declare private readonly askedAt: number

@@ -1,7 +1,7 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
 import { SluiceError, shown } from "../errors.js"
-import { isPromise, Later, tell, type Waiter } from "../later.js"
+import { isPromise, Later, type Listener, tell } from "../later.js"
 import { offerShortcut, shortcutOf } from "../shortcut.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
@@ -223,7 +223,7 @@ interface Guardian {
 }
 
 /** The answer to a call until its deadline. */
-class Awaited<T> extends Later<T> implements Due, Waiter<T> {
+class Awaited<T> extends Later<T> implements Due, Listener<T> {
   declare stretch: Stretch | undefined
   declare before: Due | undefined
   declare after: Due | undefined
