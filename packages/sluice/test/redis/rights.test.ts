@@ -137,6 +137,27 @@ describe("the rights named in the docs", () => {
     expect(await without(right)).toBe(true)
   })
 
+  test("without +setrange keep asks in the lane", async () => {
+    await admin.flushall()
+    await admin.call("ACL", "SETUSER", "writer", "on", ">secret", "~*", "+@all", "-setrange")
+    const client = new Redis(server.port, server.host, { username: "writer", password: "secret" })
+    const policy = fixedWindow({ limit: 9, window: "365d" })
+    const behind = "local plain, writers, sizes"
+    for (const part of [partOf("bucket"), { ...partOf("window"), policy }]) {
+      const asks: SentAsk[] = [{ parts: [part], mode: "spend", count: 1, follows: false }]
+      const { script, keys, args } = encodeAsks((each) => new RedisKeys("rights").of(each), "", asks)
+      expect(script.source).toContain(behind)
+      const source = script.source.replace(behind, `error("left the lane")\n${behind}`)
+      for (let times = 0; times < 3; times += 1) {
+        const reply = await client.eval(source, keys.length, ...keys, ...args)
+        expect(decodeAnswers(asks, reply)).toMatchObject([{ granted: 1 }])
+      }
+    }
+    const stats = await admin.info("commandstats")
+    expect(stats).toMatch(/cmdstat_setrange:.*rejected_calls=[1-9]/)
+    client.disconnect()
+  })
+
   test("that are missing to some asks of a call keep no others from their answers", async () => {
     await admin.flushall()
     await admin.call("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-mget")

@@ -103,6 +103,7 @@ export function gather(
     return group
   }
 
+  /** Lists what has been queued since somebody last looked. */
   const listAll = () => {
     for (let number = Math.max(unlisted, gone); number < gone + queue.length; number += 1) {
       const { parts } = queue[number - gone] as Group
