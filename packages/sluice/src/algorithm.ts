@@ -34,8 +34,11 @@ export interface Explanation {
   readonly resetAfter: number
 }
 
+/** The same of what was granted. */
+export type Granted = Omit<Explanation, "retryAfter">
+
 /** What has come of a spend, in the words of a Decision, and when the state stops mattering. */
-export interface Spent extends Omit<Explanation, "retryAfter"> {
+export interface Spent extends Granted {
   readonly expiresAt: number
 }
 
@@ -109,6 +112,11 @@ export interface Algorithm<Terms, C extends Cells, View> {
   width(terms: Terms, short: boolean): number
   /** What a level means; `allowed` spares the search for a wait that is over. */
   explain(terms: Terms, level: Level, allowed?: boolean): Explanation
+  /**
+   * What a level means as it was before the last `times` grants of it, and `us` later, told in few words: by `before`, `later` and
+   * `explain` it would be the same. Undefined if there is more to look at. Left out where there always is.
+   */
+  explainPlain?(terms: Terms, level: Level, times: number, us: number): Granted | undefined
   /** How long until this cost passes; `Infinity` when it never can. */
   wait(terms: Terms, level: Level): number
   /** Whether `wait` and `explain` read a level that was told for another cost as if told for this one. */

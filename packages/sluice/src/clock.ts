@@ -47,9 +47,8 @@ export function checkClock(clock: unknown): void {
 
 /** Reads a clock as whole microseconds, the unit of everything inside. */
 export function microseconds(clock: Clock): number {
-  // what nearly every store has; these need no checks
+  // what nearly every store in memory has; it needs no checks
   if (clock === Date.now) return Date.now() * 1_000
-  if (clock === monotonic) return Math.round(performance.now() * 1_000)
   const ms = read(clock)
   const us = typeof ms === "number" ? Math.round(ms * 1_000) : Number.NaN
   if (!Number.isSafeInteger(us) || us < 0) {

@@ -1,4 +1,4 @@
-import type { Explanation } from "./algorithm.js"
+import type { Granted } from "./algorithm.js"
 import { countingOf, termsOf } from "./algorithms/index.js"
 import { wholeMilliseconds } from "./clock.js"
 import type { Charge } from "./policies.js"
@@ -39,7 +39,7 @@ export interface Decision<Name extends string = string> {
 /** That one policy, asked alone, has let an ask pass. */
 export function allowedBy<Name extends string>(
   policy: Name,
-  { limit, remaining, resetAfter }: Pick<Explanation, "limit" | "remaining" | "resetAfter">,
+  { limit, remaining, resetAfter }: Granted,
   source: Decision["source"],
 ): Decision<Name> {
   return { allowed: true, policy, limit, remaining, retryAfter: 0, resetAfter, source, degraded: false }

@@ -1,28 +1,58 @@
-import { expect, test, vi } from "vitest"
-import { stretchAtHand } from "./stretch.js"
+import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { anew, byStretch, stretchAtHand } from "./stretch.js"
 
-test("all of a stretch share two readings of the clock, and the next has its own", async () => {
-  const read = vi.spyOn(performance, "now")
-  const first = stretchAtHand()
-  for (let i = 0; i < 100; i += 1) expect(stretchAtHand()).toBe(first)
+let now = 1_000
+const read = vi.spyOn(performance, "now")
+beforeEach(() => {
+  read.mockClear()
+  read.mockImplementation(() => now)
+})
+afterEach(async () => {
   await undefined
-  expect(read).toHaveBeenCalledTimes(2)
-  const second = stretchAtHand()
-  expect(second).not.toBe(first)
-  await undefined
-  expect(read).toHaveBeenCalledTimes(4)
-  read.mockRestore()
 })
 
-test("a stretch begins no later than what asks for it, and ends behind the code at hand", async () => {
-  const before = performance.now()
-  const stretch = stretchAtHand()
-  expect(stretch.beganAt).toBeGreaterThanOrEqual(before)
-  expect(stretch.beganAt).toBeLessThanOrEqual(performance.now())
-  expect(stretch.endedAt).toBe(Number.POSITIVE_INFINITY)
-  const until = performance.now() + 5
-  while (performance.now() < until);
+test("time stands still in a stretch, by one reading of the clock, and goes on in the next", async () => {
+  const first = now
+  for (let i = 0; i < 100; i += 1) {
+    expect(byStretch()).toBe(first)
+    now += 1
+  }
+  expect(read).toHaveBeenCalledTimes(1)
   await undefined
-  expect(stretch.endedAt).toBeGreaterThanOrEqual(until)
-  expect(stretch.endedAt).toBeLessThanOrEqual(performance.now())
+  expect(byStretch()).toBe(first + 100)
+  expect(read).toHaveBeenCalledTimes(2)
+})
+
+test("what is queued before a stretch begins belongs to it, and what is queued in it does not", async () => {
+  const seen: string[] = []
+  const look = async (name: string) => {
+    await undefined
+    seen.push(`${name} ${byStretch() - first}`)
+    now += 1
+  }
+  const first = now
+  await Promise.all([look("a"), look("b").then(() => look("b again")), look("c")])
+  expect(seen).toEqual(["a 0", "b 0", "c 0", "b again 3"])
+})
+
+test("a clock that is read anew is read for the rest of the stretch", async () => {
+  const first = byStretch()
+  now += 5
+  expect(byStretch()).toBe(first)
+  expect(anew()).toBe(first + 5)
+  now += 5
+  expect(byStretch()).toBe(first + 5)
+  await undefined
+  expect(byStretch()).toBe(first + 10)
+})
+
+test("all that count from the end of a stretch share a reading, behind the code at hand", async () => {
+  const stretch = stretchAtHand()
+  for (let i = 0; i < 100; i += 1) expect(stretchAtHand()).toBe(stretch)
+  expect(stretch.endedAt).toBe(Number.POSITIVE_INFINITY)
+  now += 5
+  await undefined
+  expect(stretch.endedAt).toBe(now)
+  expect(read).toHaveBeenCalledTimes(1)
+  expect(stretchAtHand()).not.toBe(stretch)
 })

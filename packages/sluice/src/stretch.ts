@@ -1,26 +1,49 @@
+import type { Clock } from "./clock.js"
 import { soon } from "./later.js"
 
-/** A stretch of code in which nothing else runs; milliseconds by `performance.now()`. */
+/** A stretch of code in which nothing else runs, up to the next turn of the microtask queue. */
 export interface Stretch {
-  /** When it was first asked for: a moment that is not after anything that asks for it. */
-  readonly beganAt: number
-  /** When it ended, infinite before: nothing that began in it can be over before that. */
+  /** When it ended by `performance.now()`, infinite before: nothing that began in it can be over before that. */
   endedAt: number
 }
 
 let atHand: Stretch | undefined
+/** What the clock said when it was last read in the stretch at hand. */
+let lastRead: number | undefined
+let ends = false
 
-/** The stretch at hand. All that happens in it share two readings of the clock, each of which takes as long as a map look-up. */
+/** The stretch at hand, for what counts from its end. */
 export function stretchAtHand(): Stretch {
   if (atHand === undefined) {
-    atHand = { beganAt: performance.now(), endedAt: Number.POSITIVE_INFINITY }
-    soon.then(end)
+    atHand = { endedAt: Number.POSITIVE_INFINITY }
+    endSoon()
   }
   return atHand
 }
 
+/**
+ * Milliseconds that never go back, and stand still while a stretch lasts: to read a clock takes as long as to look a key
+ * up, and what is answered in a stretch is heard of when it is over.
+ */
+export const byStretch: Clock = () => lastRead ?? anew()
+
+/** The same, read anew for the rest of the stretch. */
+export const anew: Clock = () => {
+  lastRead = performance.now()
+  endSoon()
+  return lastRead
+}
+
+function endSoon(): void {
+  if (ends) return
+  ends = true
+  soon.then(end)
+}
+
 function end(): void {
-  const ended = atHand as Stretch
+  ends = false
+  lastRead = undefined
+  if (atHand === undefined) return
+  atHand.endedAt = performance.now()
   atHand = undefined
-  ended.endedAt = performance.now()
 }

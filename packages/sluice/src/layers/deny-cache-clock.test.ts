@@ -2,9 +2,10 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { distantStore, type Errand, settled, whenTold } from "../../test/support/distant-store.js"
 import { createLimiter } from "../create-limiter.js"
 import type { Decision } from "../decision.js"
+import { Later } from "../later.js"
 import { fixedWindow } from "../policy.js"
 import { scopeOf } from "../state-key.js"
-import type { Ask } from "../store.js"
+import type { Answer, Ask } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 import { manualClock } from "../testing/manual-clock.js"
 import { denyCache } from "./deny-cache.js"
@@ -53,18 +54,27 @@ test("a denial that was asked for after the clock was set back does not outlast 
   expect(await answers([limiter.tryAcquire("k")])).toMatchObject([{ allowed: true, source: "store" }])
 })
 
-test("asks that are made together share a reading of a clock that is never set back", async () => {
+const spend = (key: string, policy = fixedWindow({ limit: 1, window: 500 })): Ask => ({
+  parts: [{ scope: scopeOf("a", "default"), key, policy, cost: 1 }],
+  count: 1,
+  mode: "spend",
+})
+
+/** The clock of the process; each reading of it takes a little while, if that is given. */
+function processClock(reading = 0) {
   const clock = manualClock()
-  const { clock: _, ...ledger } = memoryStore({ clock })
-  const now = vi.spyOn(performance, "now").mockImplementation(clock)
-  onTestFinished(() => now.mockRestore())
-  const cache = denyCache(ledger)
-  const policy = fixedWindow({ limit: 1, window: 500 })
-  const spend = (key: string): Ask => ({
-    parts: [{ scope: scopeOf("a", "default"), key, policy, cost: 1 }],
-    count: 1,
-    mode: "spend",
+  const now = vi.spyOn(performance, "now").mockImplementation(() => {
+    clock.advance(reading)
+    return clock()
   })
+  onTestFinished(() => now.mockRestore())
+  return { clock, now }
+}
+
+test("asks that are made together are made at once by the clock of the process, which is read for the first of them", async () => {
+  const { clock, now } = processClock()
+  const { clock: _, ...ledger } = memoryStore({ clock })
+  const cache = denyCache(ledger)
   cache.ask(spend("k"))
   for (let i = 0; i < 10; i += 1) cache.ask(spend(`${i}`))
   expect(now).toHaveBeenCalledTimes(1)
@@ -76,11 +86,41 @@ test("asks that are made together share a reading of a clock that is never set b
   expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, levels: [[1, 300_000, 0]] })
   await undefined
   clock.advance(199)
-  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache" })
+  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache", levels: [[1, 101_000, 0]] })
   clock.advance(1)
+  expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache", levels: [[1, 101_000, 0]] })
+  await undefined
   expect(cache.ask(spend("k"))).not.toHaveProperty("source")
-  // and a reading of its own when asked for alone
   await undefined
   clock.advance(99)
   expect(cache.ask(spend("k"))).toMatchObject({ granted: 0, source: "cache" })
+})
+
+test("who is told of a denial together with others, and asks again at once, is answered by it", async () => {
+  const { clock } = processClock(0.01)
+  const { clock: _, ...ledger } = memoryStore({ clock })
+  const hourly = fixedWindow({ limit: 1, window: "1h" })
+  const replies: (() => void)[] = []
+  const asked = vi.fn((ask: Ask) => {
+    const answer = new Later<Answer>()
+    replies.push(() => answer.resolve(ledger.ask(ask)))
+    return answer
+  })
+  const cache = denyCache({ ...ledger, ask: asked })
+  const reply = async () => {
+    await undefined
+    for (const answer of replies.splice(0)) answer()
+    await undefined
+  }
+  const keys = ["a", "b", "c"]
+  for (let times = 0; times < 2; times += 1) {
+    for (const key of keys) cache.ask(spend(key, hourly))
+    await reply()
+  }
+  clock.advance(1_000)
+  // what was denied has to be looked for again, by one ask for each key
+  for (const key of keys) for (let i = 0; i < 5; i += 1) cache.ask(spend(key, hourly))
+  expect(asked).toHaveBeenCalledTimes(3 * keys.length)
+  await reply()
+  expect(asked).toHaveBeenCalledTimes(3 * keys.length)
 })

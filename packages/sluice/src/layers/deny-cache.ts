@@ -1,6 +1,6 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
-import { microseconds, monotonic } from "../clock.js"
+import { type Clock, microseconds } from "../clock.js"
 import { type Decision, decide } from "../decision.js"
 import { isPromise, Later, type Listener, tell } from "../later.js"
 import type { Charge } from "../policies.js"
@@ -8,7 +8,7 @@ import { samePolicy } from "../policy.js"
 import { offerShortcut } from "../shortcut.js"
 import type { Place, Scope } from "../state-key.js"
 import type { Answer, Ask, Part, Store } from "../store.js"
-import { stretchAtHand } from "../stretch.js"
+import { anew, byStretch } from "../stretch.js"
 import { PlaceMap } from "./place-map.js"
 
 /** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
@@ -62,7 +62,7 @@ export function denyCache(store: Store): Store {
  * ask goes to look, and those that would be denied with it wait for what it finds.
  */
 function cacheOver(store: Store): Store {
-  const { clock = monotonic } = store
+  const { clock = byStretch } = store
   const denials = new Recent<Denial>()
   /** Grows with every gift and reset: what was asked before one is not remembered after it. */
   let gifts = 0
@@ -79,7 +79,8 @@ function cacheOver(store: Store): Store {
       denials.delete(first.scope, first.key)
       return
     }
-    const toldAt = microseconds(clock)
+    // not before it was decided: the stretch at hand may have begun before that
+    const toldAt = timeBy(clock === byStretch ? anew : clock)
     // what was asked by a clock that has been set back since would be remembered for as long as that
     const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
     const denial = { parts, answer, toldAt, until, probe: undefined, probedAt: 0, said: undefined }
@@ -105,20 +106,16 @@ function cacheOver(store: Store): Store {
     return known.probe
   }
 
-  /** A moment that is certainly not after this one; a clock that may be set back is read for each ask. */
-  const soFar = (): number =>
-    clock === monotonic ? Math.round(stretchAtHand().beganAt * 1_000) : microseconds(clock)
-
   const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {
     const { parts, mode } = asked
     if (mode === "charge") return withGift(parts, () => store.ask(asked))
     if (mode !== "spend" || parts.length === 0) return store.ask(asked)
     const first = parts[0] as Part
     const known = denials.get(first.scope, first.key)
+    const now = timeBy(clock)
     if (known === undefined || !covers(known, parts) || !ofOneKey(parts)) {
-      return askStore(asked, soFar(), undefined)
+      return askStore(asked, now, undefined)
     }
-    const now = microseconds(clock)
     if (holds(known, now)) return recall(known, parts, now)
     // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
     const hangs = now - known.probedAt > LONGEST
@@ -152,7 +149,7 @@ function cacheOver(store: Store): Store {
     return (key) => {
       const known = denials.get(scope, key)
       if (known === undefined || (known.said?.to !== charged && !covers(known, charged))) return undefined
-      const now = microseconds(clock)
+      const now = timeBy(clock)
       return holds(known, now) ? say(known, charged, now) : undefined
     }
   })
@@ -188,6 +185,11 @@ class Noted extends Later<Answer> implements Listener<Answer> {
   failed(error: unknown): void {
     this.reject(error)
   }
+}
+
+/** Microseconds by a clock; ours needs no checks. */
+function timeBy(clock: Clock): number {
+  return clock === byStretch ? Math.round(byStretch() * 1_000) : microseconds(clock)
 }
 
 /** Whether it certainly holds still; a clock that was set back says nothing of that. */

@@ -1,9 +1,9 @@
 import { Background } from "../background.js"
-import { monotonic } from "../clock.js"
 import { isPromise } from "../later.js"
 import type { Charge } from "../policies.js"
 import { offerShortcut } from "../shortcut.js"
 import type { Answer, Ask, Leases, Part, Store } from "../store.js"
+import { byStretch } from "../stretch.js"
 import type { LeaseTerms } from "./lease-terms.js"
 import { type Block, Lease } from "./leased-key.js"
 import { PlaceMap } from "./place-map.js"
@@ -19,7 +19,7 @@ const LONGEST_KEY = 256
  * time is over, and on closing.
  */
 export function leases(store: Store, { time, share }: LeaseTerms): Leases {
-  const { clock = monotonic } = store
+  const { clock = byStretch } = store
   const table = new PlaceMap<Lease>()
   // what cannot be given back stays spent, what cannot be taken is asked for
   const background = new Background()

@@ -170,7 +170,7 @@ export class Lease {
   /** What blocks hold of a part. */
   #held(part: number): number {
     let held = 0
-    for (const block of this.blocks) held += block.units[part] as number
+    for (let i = 0; i < this.blocks.length; i += 1) held += (this.blocks[i] as Block).units[part] as number
     return held
   }
 
@@ -206,22 +206,32 @@ export class Lease {
 
   /** The same in words. */
   say(charged: readonly Charge[], at: number, now: number): Decision {
-    const [only, second] = charged as readonly [Charge, Charge?]
-    if (second !== undefined) return decide(charged, this.answer(charged, at, now))
-    // as `decide` has it, without a list of one
-    const { name, policy, cost } = only
-    const { algorithm } = countingOf(policy)
-    const told = algorithm.explain(termsOf(policy, cost), this.#levelOf(0, policy, now), true)
+    const [{ name, policy }, second] = charged as readonly [Charge, Charge?]
+    const { explainPlain } = countingOf(policy).algorithm
+    const told =
+      second === undefined
+        ? explainPlain?.(termsOf(policy, 1), this.#levels[0] as Level, this.#unspent(0), this.#age(now))
+        : undefined
+    if (told === undefined) return decide(charged, this.answer(charged, at, now))
     return allowedBy(name, told, "lease")
   }
 
   #levelOf(part: number, policy: Policy, now: number): Level {
     const { algorithm } = countingOf(policy)
     const terms = termsOf(policy, 1)
+    const level = algorithm.before(terms, this.#levels[part] as Level, this.#unspent(part))
+    return algorithm.later(terms, level, this.#age(now))
+  }
+
+  /** What of a part the store has counted as spent and blocks still hold. */
+  #unspent(part: number): number {
     // what a gift or time has brought back to the store is not there twice
-    const held = Math.min(this.#held(part), this.#spent[part] as number)
-    const us = Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
-    return algorithm.later(terms, algorithm.before(terms, this.#levels[part] as Level, held), us)
+    return Math.min(this.#held(part), this.#spent[part] as number)
+  }
+
+  /** Microseconds since the store last said something. */
+  #age(now: number): number {
+    return Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
   }
 
   /** Takes away a block that has run out, of time or of units. */

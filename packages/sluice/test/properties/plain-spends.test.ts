@@ -79,3 +79,25 @@ test.each(Object.keys(families))("what spends plainly does as take does, to the 
   }
   expect(plain).toBeGreaterThan(1_000)
 })
+
+test.each(Object.keys(families))("what explains plainly says as the long way does: %s", (family) => {
+  const roll = dice(1)
+  let plain = 0
+  for (const policy of families[family] as readonly Policy[]) {
+    const { algorithm } = countingOf(policy)
+    const terms = termsOf(policy, 1)
+    for (let step = 0; step < 2_000; step += 1) {
+      const cells = new Float64Array(ROW)
+      const owed = termsOf(policy, 1 + roll(40))
+      algorithm.charge(owed, algorithm.read(owed, undefined, 0, EPOCH), 0, cells, 0)
+      const level = algorithm.tell(terms, algorithm.read(terms, cells, 0, EPOCH + roll(9_000)), false)
+      const [times, us] = [roll(30), roll(60_000)]
+      const told = algorithm.explainPlain?.(terms, level, times, us)
+      if (told === undefined) continue
+      plain += 1
+      const aged = algorithm.later(terms, algorithm.before(terms, level, times), us)
+      expect({ ...told, retryAfter: 0 }).toEqual(algorithm.explain(terms, aged, true))
+    }
+  }
+  expect(plain > 1_000).toBe(family !== "fixed windows")
+})

@@ -1,6 +1,6 @@
 import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import { spendPlain } from "./bucket-plain.js"
+import { explainPlain, spendPlain } from "./bucket-plain.js"
 import {
   ANCHOR,
   type BucketView,
@@ -237,6 +237,8 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
   },
+
+  explainPlain,
 
   wait(terms, level) {
     const { parts, span, spanPart, step } = terms

@@ -1,5 +1,5 @@
 import { oneOfEach } from "../../algorithms/index.js"
-import { type Clock, checkClock, microseconds, monotonic } from "../../clock.js"
+import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
@@ -77,7 +77,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     answerInTime(store, terms, client.clustered === true ? sharedTag : undefined)
 
   return {
-    clock: clock === undefined ? monotonic : Object.assign(() => microseconds(clock) / 1_000, clock),
+    ...(clock && { clock: Object.assign(() => microseconds(clock) / 1_000, clock) }),
     layers: denyCache ? { denyCache: rememberDenials, leases, outage } : { leases, outage },
     ask(ask) {
       const { parts, count, mode, maxWait = 0, note } = ask
