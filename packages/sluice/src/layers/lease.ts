@@ -5,7 +5,7 @@ import { offerShortcut } from "../shortcut.js"
 import type { Answer, Ask, Leases, Part, Store } from "../store.js"
 import { byStretch } from "../stretch.js"
 import type { LeaseTerms } from "./lease-terms.js"
-import { type Block, Lease } from "./leased-key.js"
+import { type Block, Lease, wordingFor } from "./leased-key.js"
 import { PlaceMap } from "./place-map.js"
 
 /** How many keys have leases; the others are asked for one by one. */
@@ -148,6 +148,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
   }
   return offerShortcut(leasing, (charged) => {
     const { scope } = charged[0] as Charge
+    const wording = wordingFor(charged)
     return (key) => {
       const lease = table.get(scope, key)
       if (lease === undefined || !lease.isOf(charged)) return undefined
@@ -157,7 +158,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       const refills = !lease.filling && lease.blocks.length === 1
       if (block === undefined || block.isOver(now) || !block.spare(charged, refills)) return undefined
       lease.count(now)
-      return lease.say(charged, block.at, now)
+      return lease.say(wording, block.at, now)
     }
   })
 }

@@ -188,9 +188,8 @@ export function outage(
   return offerShortcut(guarded, (charged) => {
     const shortcut = shortcutOf(store, charged)
     if (shortcut === undefined) return undefined
-    const owes = (key: string) =>
-      fallback.owes && charged.some(({ scope }) => fallback.owesFor({ scope, key }))
-    return (key) => (missing > 0 || owes(key) ? undefined : shortcut(key))
+    const owes = (key: string) => charged.some(({ scope }) => fallback.owesFor({ scope, key }))
+    return (key) => (missing > 0 || (fallback.owes && owes(key)) ? undefined : shortcut(key))
   })
 }
 
