@@ -1,4 +1,3 @@
-// npm run bench -- [--quick] [--only <case>,…] [--write]
 import { parseArgs } from "node:util"
 import { barsOf, barsText } from "./bars.js"
 import type { CaseReply, CaseRequest } from "./case-worker.js"
@@ -8,19 +7,21 @@ import type { Pace, Result } from "./rounds.js"
 import { tableOf } from "./table.js"
 import { startWorker } from "./worker.js"
 
-const { values: flags } = parseArgs({
-  options: {
-    quick: { type: "boolean", default: false },
-    only: { type: "string", multiple: true, default: [] },
-    write: { type: "boolean", default: false },
-  },
-})
+const usage = `npm run bench -- [--quick] [--only <case>,…] [--write]
+
+  --quick  short rounds, in under three minutes in all
+  --only   these cases: ${cases.map(({ id }) => id).join(", ")}
+  --write  keeps the results in bench/results.json and the charts in docs/benchmarks, as a whole run always does
+  --help   says this`
+
+const flags = flagsGiven()
 const { quick } = flags
 const only = flags.only.flatMap((ids) => ids.split(","))
 const unknown = only.find((id) => !cases.some((each) => each.id === id))
-if (unknown !== undefined) {
-  console.error(`There is no case ${unknown}. There are: ${cases.map(({ id }) => id).join(", ")}.`)
-  process.exit(1)
+if (unknown !== undefined) refuse(`There is no case ${unknown}.`)
+if (flags.help) {
+  console.log(usage)
+  process.exit()
 }
 
 const pace: Pace = quick
@@ -47,3 +48,24 @@ if (flags.write || (!quick && only.length === 0)) {
   console.log(`\nWrote ${write(results, bars, environment).join(", ")}.`)
 }
 console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
+
+function flagsGiven() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: "boolean", default: false },
+        only: { type: "string", multiple: true, default: [] },
+        write: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    })
+    return values
+  } catch (error) {
+    return refuse((error as Error).message)
+  }
+}
+
+function refuse(why: string): never {
+  console.error(`${why}\n\n${usage}`)
+  process.exit(1)
+}
