@@ -8,7 +8,7 @@ import { samePolicy } from "../policy.js"
 import { offerShortcut } from "../shortcut.js"
 import type { Place, Scope } from "../state-key.js"
 import type { Answer, Ask, Part, Store } from "../store.js"
-import { anew, byStretch } from "../stretch.js"
+import { anewBy, byStretch } from "../stretch.js"
 import { PlaceMap } from "./place-map.js"
 
 /** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
@@ -80,7 +80,7 @@ function cacheOver(store: Store): Store {
       return
     }
     // not before it was decided: the stretch at hand may have begun before that
-    const toldAt = timeBy(clock === byStretch ? anew : clock)
+    const toldAt = timeBy(anewBy(clock))
     // what was asked by a clock that has been set back since would be remembered for as long as that
     const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
     const denial = { parts, answer, toldAt, until, probe: undefined, probedAt: 0, said: undefined }

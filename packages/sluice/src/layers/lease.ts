@@ -3,7 +3,7 @@ import { isPromise } from "../later.js"
 import type { Charge } from "../policies.js"
 import { offerShortcut } from "../shortcut.js"
 import type { Answer, Ask, Leases, Part, Store } from "../store.js"
-import { byStretch } from "../stretch.js"
+import { anewBy, byStretch } from "../stretch.js"
 import type { LeaseTerms } from "./lease-terms.js"
 import { type Block, Lease, wordingFor } from "./leased-key.js"
 import { PlaceMap } from "./place-map.js"
@@ -43,7 +43,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       lease.filling = false
       // what was forgotten in the store meanwhile is gone here too
       if (lease.life !== life) return
-      lease.learn(parts, answer, clock())
+      lease.learn(parts, answer, anewBy(clock)())
       if (answer.granted < count) lease.rest(now)
       if (answer.granted === 0) return
       const block = lease.blockOf(parts, answer, now)
@@ -66,7 +66,7 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
 
   const askStore = (lease: Lease, ask: Ask): Answer | PromiseLike<Answer> => {
     const learn = (answer: Answer) => {
-      lease.learn(ask.parts, answer, clock())
+      lease.learn(ask.parts, answer, anewBy(clock)())
       return answer
     }
     const answer = store.ask(ask)

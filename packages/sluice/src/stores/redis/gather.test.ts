@@ -1,7 +1,9 @@
 import { expect, test, vi } from "vitest"
 import { SluiceError } from "../../errors.js"
+import { soon } from "../../later.js"
 import { tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
+import { stretchAtHand } from "../../stretch.js"
 import type { ScriptAsk } from "./call.js"
 import { gather } from "./gather.js"
 import type { Group } from "./group.js"
@@ -63,6 +65,17 @@ test("a call counts from when the code that asks for it lets others run", async 
   await asks("b")
   expect(left.map(({ batch }) => batch[0]?.sentAt)).toEqual([3_000])
   clock.mockRestore()
+})
+
+test("what could not be scheduled leaves with the next: a caller has used the stack up, and catches that", async () => {
+  const { left, asks } = rig(1)
+  stretchAtHand()
+  vi.spyOn(soon, "then").mockImplementationOnce(() => {
+    throw new RangeError("Maximum call stack size exceeded")
+  })
+  await expect(asks("a")).rejects.toThrow(RangeError)
+  await asks("b")
+  expect(left).toHaveLength(1)
 })
 
 test("a call that was given up makes room for one other, and for none when it ends after all", async () => {

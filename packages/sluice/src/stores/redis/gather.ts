@@ -58,10 +58,10 @@ export function gather(
 
   const schedule = () => {
     if (scheduled) return
-    scheduled = true
     stretch = stretchAtHand()
     // behind the callers that the last answers have woken and that ask again in this turn
     soon.then(send)
+    scheduled = true
   }
 
   const send = () => {
