@@ -1,9 +1,12 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import type { Answer } from "../store.js"
-import { type Due, Line, type Waiter } from "./line.js"
+import { type BookedTurn, Line, type Waiter } from "./line.js"
 
-const turn = (due: number): Due => ({ due, answer: { granted: 1, levels: [], at: due } satisfies Answer })
+const turn = (due: number): BookedTurn => ({
+  due,
+  answer: { granted: 1, levels: [], at: due } satisfies Answer,
+})
 
 /** What happens to a line: somebody joins and a turn is booked, somebody gives up, or time passes. */
 type Step = { join: number } | { giveUp: number } | { pass: number }

@@ -8,7 +8,7 @@ export interface Waiter {
 }
 
 /** A turn that was booked, and when it comes by the timers of this process. */
-export interface Due {
+export interface BookedTurn {
   readonly due: number
   readonly answer: Answer
 }
@@ -22,7 +22,7 @@ export class Line {
   /** In the order of asking. */
   readonly #waiters = new Set<Waiter>()
   /** Soonest first. */
-  readonly #turns: Due[] = []
+  readonly #turns: BookedTurn[] = []
   /** Who has asked and has no answer yet; true if that one has gone with the turn of another. */
   readonly #asking = new Map<Waiter, boolean>()
 
@@ -30,7 +30,7 @@ export class Line {
     this.name = name
   }
 
-  get turns(): readonly Due[] {
+  get turns(): readonly BookedTurn[] {
     return this.#turns
   }
 
@@ -56,11 +56,11 @@ export class Line {
     return this.#waiters.delete(waiter)
   }
 
-  add(turn: Due): void {
+  add(turn: BookedTurn): void {
     const turns = this.#turns
     let at = turns.length
     // seldom anywhere but at the end
-    while (at > 0 && (turns[at - 1] as Due).due > turn.due) at -= 1
+    while (at > 0 && (turns[at - 1] as BookedTurn).due > turn.due) at -= 1
     turns.splice(at, 0, turn)
   }
 
@@ -83,7 +83,7 @@ export class Line {
   }
 
   /** Takes away the last turn, if there is none in the line for it. */
-  leftOver(): Due | undefined {
+  leftOver(): BookedTurn | undefined {
     return this.#turns.length > this.#waiters.size ? this.#turns.pop() : undefined
   }
 

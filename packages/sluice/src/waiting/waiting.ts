@@ -5,7 +5,7 @@ import type { Policy } from "../policy.js"
 import type { Answer, Part, Store } from "../store.js"
 import { AbortListeners } from "./abort-listeners.js"
 import { Agenda } from "./agenda.js"
-import { type Due, Line, type Waiter } from "./line.js"
+import { type BookedTurn, Line, type Waiter } from "./line.js"
 import type { Signal } from "./terms.js"
 
 /** How many turns that were given up may lie about in the agenda before it is put in order. */
@@ -71,7 +71,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
     }
   }
 
-  const giveBack = ({ answer }: Due) => {
+  const giveBack = ({ answer }: BookedTurn) => {
     turns -= 1
     const { turn, marks, parts } = answer as Booked
     // one that cannot be given back passes unused
