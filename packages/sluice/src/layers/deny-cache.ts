@@ -18,7 +18,7 @@ const MOST_KEYS = 10_000
 /** Longer keys are not remembered: whoever makes them up does not choose how much memory they take. */
 const LONGEST_KEY = 256
 /** Microseconds for which a denial may be said in the same words: a hot key is asked for hundreds of times in them. */
-const STRETCH = 100
+const SAME_WORDS = 100
 
 /** What a store denied, and for how long it is certain to deny it still. */
 interface Denial {
@@ -235,13 +235,13 @@ function say(known: Denial, charged: readonly Charge[], now: number): Decision {
 
 function wordsFor(known: Denial, charged: readonly Charge[], now: number): Words {
   const decision = decide(charged, recall(known, charged, now))
-  const next = decide(charged, recall(known, charged, now + STRETCH))
+  const next = decide(charged, recall(known, charged, now + SAME_WORDS))
   // with time all of these go one way only: what they are at both ends they are between
   const same =
     decision.remaining === next.remaining &&
     decision.retryAfter === next.retryAfter &&
     decision.resetAfter === next.resetAfter
-  return { to: charged, from: now, until: same ? now + STRETCH : now, decision }
+  return { to: charged, from: now, until: same ? now + SAME_WORDS : now, decision }
 }
 
 /** Whether a gift to the first of the parts is seen by all of them. */

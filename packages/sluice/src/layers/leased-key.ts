@@ -111,7 +111,7 @@ export class Lease {
   #restUntil = 0
   /** Counts how often the key was forgotten. */
   life = 0
-  /** Asks since `#since`, and how many a millisecond there were in the stretch before. */
+  /** Asks since `#since`, and how many a millisecond there were in the while before. */
   #asked = 0
   #since: number
   #rate = 0

@@ -18,7 +18,8 @@ const ask = (key: string): ScriptAsk => ({
 /** Gathers asks into calls that end when the test says so. */
 function rig(calls: number) {
   const left: { readonly batch: readonly Group[]; readonly over: () => void }[] = []
-  const send = gather((batch, over) => left.push({ batch, over }), calls)
+  const waiting = { asks: 0 }
+  const send = gather((batch, over) => left.push({ batch, over }), calls, waiting)
   /** Asks for keys, and lets calls leave. */
   const asks = async (...keys: string[]) => {
     for (const key of keys) send(ask(key))
@@ -28,7 +29,7 @@ function rig(calls: number) {
     left[call]?.over()
     await turn()
   }
-  return { left, asks, over, sizes: () => left.map(({ batch }) => batch.map(({ size }) => size)) }
+  return { left, asks, over, waiting, sizes: () => left.map(({ batch }) => batch.map(({ size }) => size)) }
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -67,15 +68,17 @@ test("a call counts from when the code that asks for it lets others run", async 
   clock.mockRestore()
 })
 
-test("what could not be scheduled leaves with the next: a caller has used the stack up, and catches that", async () => {
-  const { left, asks } = rig(1)
+test("an ask that fails to be scheduled is not made, and those behind it are: a caller has used the stack up", async () => {
+  const { left, asks, waiting } = rig(1)
   stretchAtHand()
-  vi.spyOn(soon, "then").mockImplementationOnce(() => {
+  const then = vi.spyOn(soon, "then").mockImplementationOnce(() => {
     throw new RangeError("Maximum call stack size exceeded")
   })
   await expect(asks("a")).rejects.toThrow(RangeError)
+  expect(waiting.asks).toBe(0)
   await asks("b")
-  expect(left).toHaveLength(1)
+  expect(left.map(({ batch }) => batch.map(({ parts }) => parts[0]?.key))).toEqual([["b"]])
+  then.mockRestore()
 })
 
 test("a call that was given up makes room for one other, and for none when it ends after all", async () => {

@@ -129,8 +129,8 @@ export function gather(
       )
       return refused
     }
-    waiting.asks += 1
     schedule()
+    waiting.asks += 1
     // most often a lone one, for which there is nothing to look up
     if (queue.length === 0) return enqueue(ask, false)
     listAll()
