@@ -42,11 +42,23 @@ export interface Spent extends Granted {
   readonly expiresAt: number
 }
 
-/** How many numbers a state in numbers has room for. */
-export const ROW = 8
+/** How many numbers a state in numbers has at hand. */
+export const ROW = 4
 
-/** Where a store keeps states side by side: `ROW` numbers to a state, or one object. */
-export type Cells = Float64Array | object[]
+/** Numbers of states side by side, `ROW` to each from its cell on, and as many again where some need more. */
+export interface Numbers {
+  readonly near: Float64Array
+  far(): Float64Array
+}
+
+/** Where a store keeps states side by side: in numbers, or one object to each. */
+export type Cells = Numbers | object[]
+
+/** Room for one state in numbers, that is yet to be written. */
+export function zeros(): Numbers {
+  const far = new Float64Array(ROW)
+  return { near: new Float64Array(ROW), far: () => far }
+}
 
 /**
  * How a policy counts, told once here and once in Lua, with the same names in the same order.
@@ -80,8 +92,8 @@ export interface Algorithm<Terms, C extends Cells, View> {
   /** Spends `granted` times the cost; at a turn, of a view that was read for `lead` ahead of the clock. */
   take(terms: Terms, view: View, granted: number, cells: C, cell: number, lead?: number): number
   /**
-   * Spends the cost once, of a state that is there, if it is as plain as its twin in Lua looks at first. Undefined if
-   * there is more to look at; then nothing has changed. Left out where there always is.
+   * Spends the cost once, of a state that is as plain as its twin in Lua looks at first, or of none, which is zeros.
+   * Undefined if there is more to look at; then nothing has changed. Left out where there always is.
    */
   spendPlain?(terms: Terms, cells: C, cell: number, now: number): Spent | undefined
   /** How long until a turn of this cost, behind every turn that is booked; `Infinity` if there is none to be had. */

@@ -1,4 +1,5 @@
 import type { Policy } from "sluice"
+import type { Numbers } from "../../src/algorithm.js"
 import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket-state.js"
 import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
 import type { AnyAlgorithm } from "../../src/algorithms/index.js"
@@ -57,7 +58,7 @@ const mergedIntoTheOldest: Breakage = {
       const { last, total } = view as LogView
       const { merge } = terms as LogTerms
       const expiresAt = algorithm.take(terms, view, granted, cells, cell)
-      const state = cells[cell] as LogState
+      const state = (cells as LogState[])[cell] as LogState
       const merges = total > 0 && Math.floor(last / merge) === Math.floor((view as LogView).now / merge)
       if (merges) state.at[state.at.length - 1] = last
       return expiresAt
@@ -71,8 +72,9 @@ const stepsFromTheLastGrant: Breakage = {
     ...algorithm,
     take(terms, view, granted, cells, cell) {
       const expiresAt = algorithm.take(terms, view, granted, cells, cell)
-      cells[cell + ANCHOR] = (view as BucketView).now
-      cells[cell + LAPSES_AT] = 0
+      const far = (cells as Numbers).far()
+      far[cell + ANCHOR] = (view as BucketView).now
+      far[cell + LAPSES_AT] = 0
       return expiresAt
     },
   }),

@@ -1,6 +1,6 @@
 import type { Answer, Ask, Part, Policy } from "sluice"
 import { type Place, scopeOf, stateKey } from "sluice"
-import { type Cells, type Level, ROW } from "../../src/algorithm.js"
+import { type Cells, type Level, zeros } from "../../src/algorithm.js"
 import { type AnyAlgorithm, countingOf, suffixes } from "../../src/algorithms/index.js"
 
 /** A scope for tests that need only one. */
@@ -72,5 +72,5 @@ export function reference(
 
 /** Room for the state of one key. */
 export function emptyCells({ inNumbers }: Pick<AnyAlgorithm, "inNumbers">): Cells {
-  return inNumbers ? new Float64Array(ROW) : []
+  return inNumbers ? zeros() : []
 }

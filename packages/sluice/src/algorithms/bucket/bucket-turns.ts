@@ -1,3 +1,4 @@
+import type { Numbers } from "../../algorithm.js"
 import { wholeMilliseconds } from "../../clock.js"
 import { type BucketView, keep } from "./bucket-state.js"
 import type { BucketTerms } from "./bucket-terms.js"
@@ -12,7 +13,7 @@ export function restore(
   terms: BucketTerms,
   view: BucketView,
   line: readonly number[],
-  cells: Float64Array,
+  cells: Numbers,
   cell: number,
 ): number {
   const [full, part, last, low, anchor, lapsesAt] = line as [number, number, number, number, number, number]
@@ -31,7 +32,7 @@ export function charge(
   terms: BucketTerms,
   view: BucketView,
   maxWait: number,
-  cells: Float64Array,
+  cells: Numbers,
   cell: number,
 ): number {
   const { parts } = terms

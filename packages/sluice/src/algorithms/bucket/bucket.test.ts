@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { leakyBucket, type Policy, slidingLog, tokenBucket } from "../../policy.js"
 import { bucket } from "./bucket.js"
-import { FULL, PART, PARTS } from "./bucket-state.js"
+import { FORM, FULL, PART } from "./bucket-state.js"
 
 const now = 1_780_000_000_000_000
 const seconds = 1_000_000
@@ -10,8 +10,8 @@ const seconds = 1_000_000
 const held = (policy: Policy) => {
   const key = holding(bucket, policy)
   const state = () => {
-    const cells = key.cells()
-    return cells && { full: cells[FULL], part: cells[PART], parts: cells[PARTS] }
+    const near = key.cells()?.near
+    return near && { full: near[FULL], part: near[PART], parts: Math.abs(near[FORM] as number) }
   }
   return { ...key, state }
 }

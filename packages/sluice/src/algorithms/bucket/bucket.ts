@@ -1,16 +1,16 @@
-import { type Algorithm, levelOf } from "../../algorithm.js"
+import { type Algorithm, levelOf, type Numbers } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import { explainPlain, spendPlain } from "./bucket-plain.js"
 import {
   ANCHOR,
   type BucketView,
+  FORM,
   FULL,
   keep,
   LAPSES_AT,
   LAST,
   LOW,
   PART,
-  PARTS,
   REACH,
 } from "./bucket-state.js"
 import { type BucketTerms, bucketTerms } from "./bucket-terms.js"
@@ -42,7 +42,7 @@ const seen: BucketView = {
  * In interval mode the same bucket is looked at only at the steps of a staircase, `step` microseconds
  * apart. They are counted from first use (`anchor`), through a full bucket too, until it lapses (`lapsesAt`).
  */
-export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
+export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
   lua: "bucket",
   inNumbers: true,
 
@@ -73,13 +73,18 @@ export const bucket: Algorithm<BucketTerms, Float64Array, BucketView> = {
     let last = 0
     let low = 0
     if (cells !== undefined) {
-      full = cells[cell + FULL] as number
-      reach = cells[cell + REACH] as number
-      anchor = cells[cell + ANCHOR] as number
-      lapsesAt = cells[cell + LAPSES_AT] as number
-      last = cells[cell + LAST] as number
-      low = cells[cell + LOW] as number
-      part = rescaled(cells[cell + PART] as number, cells[cell + PARTS] as number, terms.parts)
+      const { near } = cells
+      const form = near[cell + FORM] as number
+      full = near[cell + FULL] as number
+      reach = near[cell + REACH] as number
+      part = rescaled(near[cell + PART] as number, Math.abs(form), terms.parts)
+      if (form < 0) {
+        const far = cells.far()
+        anchor = far[cell + ANCHOR] as number
+        lapsesAt = far[cell + LAPSES_AT] as number
+        last = far[cell + LAST] as number
+        low = far[cell + LOW] as number
+      }
       if (part === terms.parts) {
         full += 1
         part = 0

@@ -1,6 +1,6 @@
-import type { Spent } from "../../algorithm.js"
+import type { Numbers, Spent } from "../../algorithm.js"
 import { wholeMilliseconds } from "../../clock.js"
-import { BOOKED, type FixedWindowTerms, REACH, START, STOP, USED } from "./fixed-window-state.js"
+import { type FixedWindowTerms, REACH, START, STOP, USED } from "./fixed-window-state.js"
 
 /**
  * Spends from a window that nobody has booked and no other policy stretches, and that has room: `take` in few words, as in
@@ -8,22 +8,21 @@ import { BOOKED, type FixedWindowTerms, REACH, START, STOP, USED } from "./fixed
  */
 export function spendPlain(
   { limit, window, aligned, cost }: FixedWindowTerms,
-  cells: Float64Array,
+  { near }: Numbers,
   cell: number,
   now: number,
 ): Spent | undefined {
-  const isOpen = (cells[cell + STOP] as number) > now
-  const start = isOpen ? (cells[cell + START] as number) : now
+  const isOpen = (near[cell + STOP] as number) > now
+  const start = isOpen ? (near[cell + START] as number) : now
   const stop = aligned === 1 ? (Math.floor(now / window) + 1) * window : start + window
-  const used = (isOpen ? (cells[cell + USED] as number) : 0) + cost
+  const used = (isOpen ? (near[cell + USED] as number) : 0) + cost
+  const reach = isOpen ? (near[cell + REACH] as number) : 0
   // a window that has begun and ends when it should is not of a clock that has jumped
-  if (used > limit || start > now) return undefined
-  if (isOpen && (cells[cell + STOP] !== stop || cells[cell + BOOKED] !== 0)) return undefined
-  cells[cell + START] = start
-  cells[cell + STOP] = stop
-  cells[cell + USED] = used
-  cells[cell + REACH] = isOpen ? Math.max(cells[cell + REACH] as number, window / 1_000) : window / 1_000
-  cells[cell + BOOKED] = 0
+  if (used > limit || start > now || reach < 0 || (isOpen && near[cell + STOP] !== stop)) return undefined
+  near[cell + START] = start
+  near[cell + STOP] = stop
+  near[cell + USED] = used
+  near[cell + REACH] = Math.max(reach, window / 1_000)
   return {
     expiresAt: stop,
     limit,

@@ -1,3 +1,5 @@
+import type { Numbers } from "../../algorithm.js"
+
 export interface FixedWindowTerms {
   readonly limit: number
   readonly window: number
@@ -9,10 +11,11 @@ export interface FixedWindowTerms {
 export const START = 0
 export const STOP = 1
 export const USED = 2
-/** Milliseconds: the longest window of the policies that granted in it, and more by what was booked ahead. */
+/**
+ * Milliseconds: the longest window of the policies that granted in it, and more by what was booked ahead. -1 less that if
+ * it was booked, and whoever comes before it opens has to wait; else it was open when it was first used.
+ */
 export const REACH = 3
-/** 1: it was booked, and whoever comes before it opens has to wait; 0: it was open when it was first used. */
-export const BOOKED = 4
 
 export interface FixedWindowView {
   now: number
@@ -29,13 +32,12 @@ export interface FixedWindowView {
 /** Writes the state that a view has come to; until when it matters. */
 export function keep(
   { start, stop, used, reach, booked }: FixedWindowView,
-  cells: Float64Array,
+  { near }: Numbers,
   cell: number,
 ): number {
-  cells[cell + START] = start
-  cells[cell + STOP] = stop
-  cells[cell + USED] = used
-  cells[cell + REACH] = reach
-  cells[cell + BOOKED] = booked
+  near[cell + START] = start
+  near[cell + STOP] = stop
+  near[cell + USED] = used
+  near[cell + REACH] = booked === 1 ? -1 - reach : reach
   return stop
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
+import { zeros } from "../../algorithm.js"
 import { fixedWindow as fixedWindowPolicy, type Policy, slidingLog } from "../../policy.js"
 import { fixedWindow } from "./fixed-window.js"
 import { STOP, USED } from "./fixed-window-state.js"
@@ -58,12 +59,23 @@ test("a window further ahead than it reaches counts as opened now", () => {
   key.spend(now, 3)
   expect(key.spend(now - 1 * seconds)).toMatchObject({ granted: 0, retryAfter: 2_000 })
   expect(key.spend(now - 2 * seconds)).toMatchObject({ granted: 0, retryAfter: 1_000 })
-  expect(key.cells()?.[STOP]).toBe(now - 1 * seconds)
-  expect(key.cells()?.[USED]).toBe(3)
+  expect(key.cells()?.near[STOP]).toBe(now - 1 * seconds)
+  expect(key.cells()?.near[USED]).toBe(3)
 })
 
 test("other policies are no fixed windows", () => {
   expect(() => fixedWindow.terms(slidingLog({ limit: 1, window: 1 }), 1)).toThrow(
     "slidingLog is no fixed window",
   )
+})
+
+test("a window that was booked is read as it was written, however often", () => {
+  const terms = fixedWindow.terms(fixedWindowPolicy({ limit: 3, window: "1s" }), 1)
+  const cells = zeros()
+  fixedWindow.take(terms, fixedWindow.read(terms, undefined, 0, now + 1 * seconds), 1, cells, 0, 1 * seconds)
+  for (let times = 0; times < 3; times += 1) {
+    const view = fixedWindow.read(terms, cells, 0, now)
+    expect(view).toMatchObject({ booked: 1, opens: 1 * seconds, used: 1 + times, reach: 2_000 })
+    fixedWindow.take(terms, fixedWindow.read(terms, cells, 0, now + 1 * seconds), 1, cells, 0, 1 * seconds)
+  }
 })

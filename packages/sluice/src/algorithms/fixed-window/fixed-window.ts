@@ -1,8 +1,7 @@
-import { type Algorithm, levelOf } from "../../algorithm.js"
+import { type Algorithm, levelOf, type Numbers } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import { spendPlain } from "./fixed-window-plain.js"
 import {
-  BOOKED,
   type FixedWindowTerms,
   type FixedWindowView,
   keep,
@@ -34,7 +33,7 @@ const seen: FixedWindowView = {
  * While turns are booked ahead, the window is that of the last turn, and may be yet to open. Windows then follow each
  * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
  */
-export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowView> = {
+export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> = {
   lua: "fixedWindow",
   inNumbers: true,
 
@@ -59,18 +58,20 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Float64Array, FixedWindowV
     seen.booked = 0
     seen.opens = 0
     seen.jumped = false
-    if (cells === undefined || (cells[cell + STOP] as number) <= now) {
+    if (cells === undefined || (cells.near[cell + STOP] as number) <= now) {
       seen.start = now
       seen.stop = now
       seen.used = 0
       seen.reach = 0
       return seen
     }
-    seen.start = cells[cell + START] as number
-    seen.stop = cells[cell + STOP] as number
-    seen.used = cells[cell + USED] as number
-    seen.reach = cells[cell + REACH] as number
-    seen.booked = cells[cell + BOOKED] as 0 | 1
+    const { near } = cells
+    const reached = near[cell + REACH] as number
+    seen.start = near[cell + START] as number
+    seen.stop = near[cell + STOP] as number
+    seen.used = near[cell + USED] as number
+    seen.booked = reached < 0 ? 1 : 0
+    seen.reach = reached < 0 ? -1 - reached : reached
     const reach = seen.reach * 1_000
     // further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
     if (seen.stop - now > reach + Math.max(terms.window, GRACE)) {

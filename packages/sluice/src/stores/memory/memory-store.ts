@@ -1,13 +1,13 @@
-import type { Level } from "../../algorithm.js"
+import { type Level, zeros } from "../../algorithm.js"
 import { countingOf, countings, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
-import { allowedBy, decide } from "../../decision.js"
+import { allowedBy } from "../../decision.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { Charge } from "../../policies.js"
 import { offerShortcut, type Shortcut } from "../../shortcut.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
-import { LONGEST_KEY, Shelf } from "./shelf.js"
+import { Shelf } from "./shelf.js"
 import { type Looked, turnsOn } from "./turns.js"
 
 export interface MemoryStoreOptions {
@@ -63,7 +63,7 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
   const settle = (part: Part, looked: Looked, granted: number, { count, mode }: Ask, now: number): Level => {
     const { algorithm, terms, view } = looked
     if (mode !== "peek" && granted > 0) {
-      const slot = looked.slot ?? shelf.add(part.scope, countingOf(part.policy), part.key, now)
+      const slot = looked.slot ?? shelf.findOrAdd(part.scope, countingOf(part.policy), part.key, now)
       const cells = shelf.cells(slot, algorithm)
       shelf.written(slot, algorithm.take(terms, view, granted, cells, shelf.cell(slot, algorithm)))
     } else if (mode !== "peek" && looked.slot !== undefined) {
@@ -146,26 +146,14 @@ function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Sho
   const counting = countingOf(policy)
   const { algorithm } = counting
   const terms = termsOf(policy, cost)
-  if (algorithm.spendPlain === undefined || algorithm.plain(terms, 1) === undefined) return undefined
-
-  const spendNew = (key: string, now: number) => {
-    const view = algorithm.read(terms, undefined, 0, now)
-    if (algorithm.room(terms, view, 1) === 0) return undefined
-    const slot = shelf.add(scope, counting, key, now)
-    const cells = shelf.cells(slot, algorithm)
-    shelf.written(slot, algorithm.take(terms, view, 1, cells, shelf.cell(slot, algorithm)))
-    return decide(charged, { granted: 1, levels: [algorithm.tell(terms, view, false)], at: now })
-  }
+  const { spendPlain } = algorithm
+  // of a state of zeros if of any that is plain
+  if (spendPlain?.(terms, zeros(), 0, 1) === undefined) return undefined
 
   return (key) => {
-    // a hash for the long way too would take longer than is gained
-    if (key.length > LONGEST_KEY) return undefined
     const now = microseconds(clock)
-    const slot = shelf.find(scope, counting, key)
-    if (slot === undefined) return spendNew(key, now)
-    const cells = shelf.cells(slot, algorithm)
-    const cell = shelf.cell(slot, algorithm)
-    const spent = algorithm.spendPlain?.(terms, cells, cell, now)
+    const slot = shelf.findOrAdd(scope, counting, key, now)
+    const spent = spendPlain(terms, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm), now)
     if (spent === undefined) return undefined
     shelf.written(slot, spent.expiresAt)
     return allowedBy(name, spent, "store")

@@ -1,4 +1,4 @@
-import type { Cells, Level } from "../../algorithm.js"
+import type { Cells, Level, Numbers } from "../../algorithm.js"
 import { type AnyAlgorithm, type Counting, countingOf } from "../../algorithms/index.js"
 import type { Scope } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Turn } from "../../store.js"
@@ -37,7 +37,7 @@ export function turnsOn(
   ): void => {
     const looked = look(part, at)
     const { algorithm } = looked
-    const slot = looked.slot ?? shelf.add(part.scope, countingOf(part.policy), part.key, now)
+    const slot = looked.slot ?? shelf.findOrAdd(part.scope, countingOf(part.policy), part.key, now)
     shelf.written(slot, by(looked, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm)))
   }
 
@@ -84,7 +84,7 @@ export function turnsOn(
       if (known !== undefined) shelf.remove(known)
       return
     }
-    const slot = known ?? shelf.add(scope, freedTurns, key, now)
+    const slot = known ?? shelf.findOrAdd(scope, freedTurns, key, now)
     const cells = shelf.cells(slot, freedTurns.algorithm) as Freed[][]
     cells[shelf.cell(slot, freedTurns.algorithm)] = freed
     shelf.written(slot, last.at)
@@ -184,20 +184,20 @@ export function turnsOn(
       const { place, lasts } = note
       const slot =
         shelf.find(place.scope, reservations, place.key) ??
-        shelf.add(place.scope, reservations, place.key, now)
-      const cells = shelf.cells(slot, reservations.algorithm) as Float64Array
+        shelf.findOrAdd(place.scope, reservations, place.key, now)
+      const { near } = shelf.cells(slot, reservations.algorithm) as Numbers
       const cell = shelf.cell(slot, reservations.algorithm)
-      cells[cell] = now
-      cells[cell + 1] = now + lasts
+      near[cell] = now
+      near[cell + 1] = now + lasts
       shelf.written(slot, now + lasts)
     },
 
     settle({ place, back, more, maxWait }: Settlement, now: number): boolean {
       const slot = shelf.find(place.scope, reservations, place.key)
       if (slot === undefined) return false
-      const cells = shelf.cells(slot, reservations.algorithm) as Float64Array
+      const { near } = shelf.cells(slot, reservations.algorithm) as Numbers
       const cell = shelf.cell(slot, reservations.algorithm)
-      const [debitedAt, till] = [cells[cell] as number, cells[cell + 1] as number]
+      const [debitedAt, till] = [near[cell] as number, near[cell + 1] as number]
       if (till <= now) return false
       shelf.remove(slot)
       giveBack(back, debitedAt, now)
