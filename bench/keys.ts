@@ -9,9 +9,14 @@ export function random(seed: number): () => number {
   }
 }
 
-/** Sixteen bytes. Through a buffer, because V8 would keep a concatenation in pieces and join it in the loop. */
+/** Sixteen bytes. A copy, because V8 would keep a concatenation in pieces and join it in the loop. */
 export function keyOf(index: number): string {
-  return Buffer.from(`user:${String(index).padStart(11, "0")}`, "latin1").toString("latin1")
+  return copied(`user:${String(index).padStart(11, "0")}`)
+}
+
+/** The same key in a string of its own. */
+export function copied(key: string): string {
+  return Buffer.from(key, "latin1").toString("latin1")
 }
 
 /** A power of two, so that a loop finds its next key with a mask. */

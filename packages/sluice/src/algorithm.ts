@@ -45,7 +45,7 @@ export interface Spent extends Granted {
 /** How many numbers a state in numbers has at hand. */
 export const ROW = 4
 
-/** Numbers of states side by side, `ROW` to each from its cell on, and as many again where some need more. */
+/** Numbers of states side by side, `ROW` to each from its cell on, and as many again where a state needs more. */
 export interface Numbers {
   readonly near: Float64Array
   far(): Float64Array

@@ -1,4 +1,4 @@
-export type { Algorithm, Cells, Explanation, Level } from "./algorithm.js"
+export type { Algorithm, Cells, Explanation, Level, Numbers } from "./algorithm.js"
 export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
 export { type Claim, type Combined, combine } from "./combine.js"

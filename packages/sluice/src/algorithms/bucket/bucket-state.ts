@@ -43,16 +43,17 @@ export function keep(
   const full = view.at + view.ahead
   const stepwise = !Number.isNaN(view.anchor)
   const waited = view.last >= view.now
+  const until = stepwise ? view.lapsesAt : 0
+  if (stepwise || waited) {
+    const far = cells.far()
+    far[cell + ANCHOR] = view.anchor
+    far[cell + LAPSES_AT] = until
+    far[cell + LAST] = waited ? view.last : 0
+    far[cell + LOW] = waited ? view.low : 0
+  }
   near[cell + FULL] = full
   near[cell + PART] = view.part
   near[cell + FORM] = stepwise || waited ? -parts : parts
   near[cell + REACH] = reach
-  if (!stepwise && !waited) return full + 1
-  const far = cells.far()
-  const until = stepwise ? view.lapsesAt : 0
-  far[cell + ANCHOR] = view.anchor
-  far[cell + LAPSES_AT] = until
-  far[cell + LAST] = waited ? view.last : 0
-  far[cell + LOW] = waited ? view.low : 0
   return Math.max(full + 1, until)
 }

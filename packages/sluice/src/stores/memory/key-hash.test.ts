@@ -1,4 +1,4 @@
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { countingOf } from "../../algorithms/index.js"
 import { fixedWindow, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
@@ -69,4 +69,10 @@ test("keys that follow each other are spread over all bits", () => {
   for (const ones of bits) expect(Math.abs(ones - count / 2)).toBeLessThan(10 * Math.sqrt(count / 4))
   for (const keys of places)
     expect(Math.abs(keys - count / 1_024)).toBeLessThan(10 * Math.sqrt(count / 1_024))
+})
+
+test("nobody knows from one process what a key is in another", async () => {
+  vi.resetModules()
+  const other = await import("./key-hash.js")
+  expect(other.hashOf(scope, bucket, "k").join()).not.toBe(hashed("k"))
 })

@@ -10,6 +10,9 @@ import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
 import { Shelf } from "./shelf.js"
 import { type Looked, turnsOn } from "./turns.js"
 
+/** Longer keys are asked for the long way. */
+const LONG_KEY = 128
+
 export interface MemoryStoreOptions {
   /** Tells the time; the process clock if left out. */
   readonly clock?: Clock
@@ -151,6 +154,8 @@ function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Sho
   if (spendPlain?.(terms, zeros(), 0, 1) === undefined) return undefined
 
   return (key) => {
+    // it would be hashed for the long way too, which takes longer than is gained
+    if (key.length > LONG_KEY) return undefined
     const now = microseconds(clock)
     const slot = shelf.findOrAdd(scope, counting, key, now)
     const spent = spendPlain(terms, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm), now)

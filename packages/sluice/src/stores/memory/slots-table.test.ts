@@ -1,4 +1,4 @@
-import { expect, test } from "vitest"
+import { afterEach, expect, test, vi } from "vitest"
 import { dice } from "../../../test/support/dice.js"
 import type { Numbers } from "../../algorithm.js"
 import { countingOf } from "../../algorithms/index.js"
@@ -46,6 +46,7 @@ function write(slots: Slots, slot: number, value: number): void {
     numbers.near[cell + i] = value
     if (value % 3 === 0) numbers.far()[cell + i] = value
   }
+  if (value % 3 === 1) numbers.far()[cell] = Number.NaN
   const objects = slots.cells(slot, inObjects) as object[]
   if (value % 5 === 0) objects[slots.cell(slot, inObjects)] = { value }
   slots.written(slot, value)
@@ -59,8 +60,9 @@ function held(slots: Slots, slot: number): number {
   const value = numbers.near[cell] as number
   const row = [value, value, value, value]
   expect([...numbers.near.slice(cell, cell + 4)]).toEqual(row)
-  if (value > 0 && value % 3 === 0) expect([...numbers.far().slice(cell, cell + 4)]).toEqual(row)
   const objects = slots.cells(slot, inObjects) as object[]
+  const far = value % 3 === 0 ? row : [value % 3 === 1 ? Number.NaN : 0, 0, 0, 0]
+  expect([...numbers.far().slice(cell, cell + 4)]).toEqual(far)
   const object = value > 0 && value % 5 === 0 ? { value } : undefined
   expect(objects[slots.cell(slot, inObjects)]).toEqual(object)
   expect(slots.expiresAt(slot)).toBe(value)
@@ -98,5 +100,38 @@ test("slots are found while the table grows and shrinks", () => {
     toggle(hash, 0)
     if (i % 1_000 === 0) for (const [known] of model) check(Int32Array.from(known.split(","), Number))
   }
+  expect(slots.size).toBe(0)
+})
+
+afterEach(() => vi.unstubAllGlobals())
+
+test("a slot for which there is no memory is not added, and all others are there", () => {
+  const { slots, model, toggle, check } = setUp()
+  const hashes = Array.from({ length: 2_000 }, (_, i) => Int32Array.of(Math.imul(i + 1, 0x85ebca6b), i, 0, 0))
+  let failures = 0
+  const Integers = Int32Array
+  class Failing extends Integers {
+    constructor(length: number) {
+      failures += 1
+      if (failures % 2 === 1) throw new RangeError("Array buffer allocation failed")
+      super(length)
+    }
+  }
+  for (const [i, hash] of hashes.entries()) {
+    vi.stubGlobal("Int32Array", Failing)
+    while (slots.size === i) {
+      try {
+        slots.add(hash)
+      } catch (error) {
+        expect(error).toBeInstanceOf(RangeError)
+      }
+    }
+    vi.unstubAllGlobals()
+    write(slots, i, i + 1)
+    model.set(hash.join(), i + 1)
+  }
+  expect(failures).toBeGreaterThan(3)
+  for (const hash of hashes) check(hash)
+  for (const hash of hashes) toggle(hash, 0)
   expect(slots.size).toBe(0)
 })

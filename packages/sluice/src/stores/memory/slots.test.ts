@@ -122,6 +122,69 @@ test("a key of 16 characters takes at most 80 bytes", () => {
   expect(grown / store.size).toBeLessThan(80)
 })
 
+test("keys that are gone take nothing", () => {
+  const { store, granted } = setUp()
+  const scope = scopeOf("api", "default")
+  const keys = Array.from({ length: 100_000 }, (_, i) => part(`user:${i}`, bucket, scope))
+  const grown = bytesOf(() => {
+    for (const key of keys) granted(key)
+    store.forget(keys)
+  })
+  expect(store.size).toBe(0)
+  expect(grown).toBeLessThan(300_000)
+})
+
+test("a key with a line of turns makes no others larger, where they move to", () => {
+  const { clock, store, granted } = setUp()
+  const scope = scopeOf("api", "default")
+  const keys = Array.from({ length: 60_000 }, (_, i) => part(`user:${i}`, bucket, scope))
+  for (const key of keys) granted(key)
+  const grown = bytesOf(() => {
+    const ask = { parts: [part("waits", bucket, scope)], count: 1, mode: "book", maxWait: 1e12 } as const
+    for (let turn = 0; turn < 9; turn += 1) store.ask(ask)
+    // one of each chunk
+    for (let i = 0; i < keys.length; i += 1_000) store.forget([keys[i] as Part])
+  })
+  expect(grown).toBeLessThan(300_000)
+  expect(store.ask({ parts: [part("waits", bucket, scope)], count: 1, mode: "spend" }).granted).toBe(0)
+  clock.advance(4 * 3_600_000)
+  expect(store.ask({ parts: [part("waits", bucket, scope)], count: 1, mode: "spend" }).granted).toBe(0)
+})
+
+test("asks that run out of stack leave a store that answers, and limits, all others", () => {
+  const { clock, store, granted } = setUp(600)
+  let [failed, passed, left] = [0, 0, 0]
+  const ask = () => {
+    const number = failed + passed
+    try {
+      granted(part(`k${number}`, [bucket, stepwise, log][number % 3]))
+      passed += 1
+    } catch {
+      failed += 1
+    }
+  }
+  // asks from where the stack ends, and from a few calls above it; calls of another size end elsewhere
+  const down = (...size: number[]): void => {
+    try {
+      down(...size)
+    } catch {}
+    if (left > 0) ask()
+    left -= 1
+  }
+  for (let round = 0; round < 300; round += 1) {
+    left = 12
+    down(...new Array(round % 20).fill(0))
+    clock.advance(round % 50 === 49 ? 3_700_000 : 1)
+  }
+  expect(failed).toBeGreaterThan(100)
+  expect(passed).toBeGreaterThan(100)
+  clock.advance(10_000_000)
+  for (let i = 0; i < 700; i += 1) {
+    for (let times = 0; times < 6; times += 1) expect(granted(part(`new ${i}`))).toBe(times < 5 ? 1 : 0)
+  }
+  expect(store.size).toBe(600)
+})
+
 /** What the heap has grown by. */
 function bytesOf(fill: () => void): number {
   setFlagsFromString("--expose-gc")

@@ -28,22 +28,23 @@ class Chunk implements Numbers {
 
   /** Makes one slot the same as another. */
   copy(slot: number, from: Chunk, other: number): void {
-    // as integers: a hash may look like a number that is none, of which there are many, and those need not stay apart
-    for (let i = 0; i < 2 * WIDTH; i += 1) {
-      this.integers[slot * 2 * WIDTH + i] = from.integers[other * 2 * WIDTH + i] as number
-    }
-    if (from.#far !== undefined) {
-      this.far().set(from.#far.subarray(other * WIDTH, (other + 1) * WIDTH), slot * WIDTH)
-    }
+    this.clear(slot)
+    this.near.set(row(from.near, other), slot * WIDTH)
+    const far = from.#far && row(from.#far, other)
+    if (far?.some((number) => number !== 0)) this.far().set(far, slot * WIDTH)
     const object = from.objects[other]
-    if (object === undefined) delete this.objects[slot]
-    else this.objects[slot] = object
+    if (object !== undefined) this.objects[slot] = object
   }
 
   clear(slot: number): void {
-    this.near.fill(0, slot * WIDTH, (slot + 1) * WIDTH)
+    row(this.near, slot).fill(0)
+    if (this.#far !== undefined) row(this.#far, slot).fill(0)
     delete this.objects[slot]
   }
+}
+
+function row(numbers: Float64Array, slot: number): Float64Array {
+  return numbers.subarray(slot * WIDTH, (slot + 1) * WIDTH)
 }
 
 /** The fewest places in the table; it has two to eight times as many as there are slots. */
@@ -68,6 +69,7 @@ export class Slots {
     return this.#size
   }
 
+  /** The slot of a hash, until one is added or removed. */
   slotOf(hash: Int32Array): number | undefined {
     const places = this.#places
     const last = places.length - 1
@@ -90,16 +92,14 @@ export class Slots {
     }
   }
 
-  /** Adds a slot, with a state of zeros that is yet to be written. */
+  /** Adds a slot, with a state of zeros that is yet to be written. It counts when all else is done: any call may fail. */
   add(hash: Int32Array): number {
     const slot = this.#size
     if (slot === this.#chunks.length * CHUNK) this.#chunks.push(new Chunk())
-    this.#size += 1
-    const { integers } = this.#chunkOf(slot)
-    const first = (slot & MASK) * 2 * WIDTH
-    for (let i = 0; i < HASH; i += 1) integers[first + i] = hash[i] as number
-    if (this.#size * 2 > this.#places.length) this.#rebuild(this.#places.length * 2)
-    else this.#enter(slot)
+    this.#chunkOf(slot).integers.set(hash, (slot & MASK) * 2 * WIDTH)
+    if ((slot + 1) * 2 > this.#places.length) this.#rebuild(this.#places.length * 2, slot + 1)
+    else this.#enter(this.#places, slot)
+    this.#size = slot + 1
     return slot
   }
 
@@ -132,27 +132,27 @@ export class Slots {
 
   remove(slot: number): void {
     this.#leave(slot)
-    this.#size -= 1
-    const last = this.#size
+    const last = this.#size - 1
     const chunk = this.#chunkOf(last)
     if (slot < last) {
-      this.#places[this.#placeOf(last)] = entryOf(slot, this.#hashOf(last))
       this.#chunkOf(slot).copy(slot & MASK, chunk, last & MASK)
+      this.#places[this.#placeOf(last)] = entryOf(slot, this.#hashOf(last))
     }
     chunk.clear(last & MASK)
+    this.#size = last
     // one chunk stays in reserve, or a key that comes and goes could bring a new chunk each time
     if (last <= (this.#chunks.length - 2) * CHUNK) this.#chunks.pop()
     const { length } = this.#places
-    if (length > FEWEST && last * 8 < length) this.#rebuild(length / 2)
+    if (length > FEWEST && last * 8 < length) this.#rebuild(length / 2, last)
   }
 
-  #rebuild(places: number): void {
-    this.#places = new Int32Array(places)
-    for (let slot = 0; slot < this.#size; slot += 1) this.#enter(slot)
+  #rebuild(count: number, slots: number): void {
+    const places = new Int32Array(count)
+    for (let slot = 0; slot < slots; slot += 1) this.#enter(places, slot)
+    this.#places = places
   }
 
-  #enter(slot: number): void {
-    const places = this.#places
+  #enter(places: Int32Array, slot: number): void {
     const last = places.length - 1
     const hash = this.#hashOf(slot)
     let place = hash & last
@@ -167,7 +167,9 @@ export class Slots {
     let empty = this.#placeOf(slot)
     for (let place = (empty + 1) & last; places[place] !== 0; place = (place + 1) & last) {
       const entry = places[place] as number
-      const own = this.#hashOf(entry & SLOT)
+      // read here, for a call may fail half way
+      const { integers } = this.#chunks[(entry & SLOT) >> BITS] as Chunk
+      const own = integers[(entry & MASK) * 2 * WIDTH] as number
       if (((place - own) & last) < ((place - empty) & last)) continue
       places[empty] = entry
       empty = place
@@ -175,11 +177,12 @@ export class Slots {
     places[empty] = 0
   }
 
+  /** Where a slot is, or should be if a call has failed before it was entered. */
   #placeOf(slot: number): number {
     const places = this.#places
     const last = places.length - 1
     let place = this.#hashOf(slot) & last
-    while (((places[place] as number) & SLOT) !== slot) place = (place + 1) & last
+    while (places[place] !== 0 && ((places[place] as number) & SLOT) !== slot) place = (place + 1) & last
     return place
   }
 

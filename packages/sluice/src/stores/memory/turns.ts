@@ -182,9 +182,7 @@ export function turnsOn(
     note({ note }: Ask, now: number): void {
       if (note === undefined) return
       const { place, lasts } = note
-      const slot =
-        shelf.find(place.scope, reservations, place.key) ??
-        shelf.findOrAdd(place.scope, reservations, place.key, now)
+      const slot = shelf.findOrAdd(place.scope, reservations, place.key, now)
       const { near } = shelf.cells(slot, reservations.algorithm) as Numbers
       const cell = shelf.cell(slot, reservations.algorithm)
       near[cell] = now
