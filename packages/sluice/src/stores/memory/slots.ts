@@ -57,7 +57,7 @@ const TAKEN = 1 << 31
 /**
  * States by the hash of their key, numbered from 0 without gaps: the last slot moves to where one was removed. All of it in
  * arrays of numbers, with a table to find a hash in: as objects and strings in a `Map`, a million keys would take
- * several times the memory, time to collect, and twice as long to be added or found.
+ * several times the memory, time to collect, and nearly twice as long to be added or found.
  */
 export class Slots {
   readonly #chunks: Chunk[] = []
