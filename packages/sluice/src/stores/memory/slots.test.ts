@@ -1,6 +1,5 @@
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { describe, expect, test } from "vitest"
+import { bytesHeld } from "../../../test/support/memory.js"
 import { reference } from "../../../test/support/reference.js"
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
@@ -185,16 +184,8 @@ test("asks that run out of stack leave a store that answers, and limits, all oth
   expect(store.size).toBe(600)
 })
 
-/** What the heap has grown by. */
 function bytesOf(fill: () => void): number {
-  setFlagsFromString("--expose-gc")
-  const gc = runInNewContext("gc") as () => void
-  const bytes = () => {
-    gc()
-    const { heapUsed, arrayBuffers } = process.memoryUsage()
-    return heapUsed + arrayBuffers
-  }
-  const before = bytes()
+  const before = bytesHeld()
   fill()
-  return bytes() - before
+  return bytesHeld() - before
 }
