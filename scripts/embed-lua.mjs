@@ -11,8 +11,8 @@ const folder = new URL("../packages/sluice/src/", import.meta.url)
 const lua = (name) => `stores/redis/lua/${name}.lua`
 
 /**
- * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` in its
- * TypeScript), those that no plain ask has, and how its state is read, if all at once, and written. If several policies
+ * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` of its
+ * twin), those that no plain ask has, and how its state is read, if all at once, and written. If several policies
  * share a record, how many bytes a plain state has.
  */
 const algorithms = {

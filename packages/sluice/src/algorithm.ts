@@ -72,19 +72,10 @@ export function zeros(): Numbers {
  * taken from with the time there, so turns follow each other in the order in which they were asked for.
  */
 export interface Algorithm<Terms, C extends Cells, View> {
-  /** The name of its twin in Lua. */
-  readonly lua: string
   /** Whether its state is numbers; else it is an object. */
   readonly inNumbers: boolean
   /** The numbers a step needs, derived once from a policy and a cost. */
   terms(policy: Policy, cost: number): Terms
-  /** The terms its twin reads. */
-  sent(terms: Terms): Readonly<Record<string, number>>
-  /**
-   * The terms of a spend of `count` times the cost that its twin may look at first, one by one: see `lane.lua`. None if
-   * there is always more to look at, here as there.
-   */
-  plain(terms: Terms, count: number): readonly number[] | undefined
   /** The state as it stands at `now`; no cells if there is none. A view holds until the algorithm reads again. */
   read(terms: Terms, cells: C | undefined, cell: number, now: number): View
   /** How many of `count` asks of this cost fit. */
@@ -120,23 +111,8 @@ export interface Algorithm<Terms, C extends Cells, View> {
   mend(terms: Terms, view: View, cells: C, cell: number): number
   /** The level of the view; `short` says that not all that was asked for has been granted. */
   tell(terms: Terms, view: View, short: boolean): Level
-  /** How many integers `tell` gives. */
-  width(terms: Terms, short: boolean): number
   /** What a level means; `allowed` spares the search for a wait that is over. */
   explain(terms: Terms, level: Level, allowed?: boolean): Explanation
-  /**
-   * What a level means as it was before the last `times` grants of it, and `us` later, told in few words: by `before`, `later` and
-   * `explain` it would be the same. Undefined if there is more to look at. Left out where there always is.
-   */
-  explainPlain?(terms: Terms, level: Level, times: number, us: number): Granted | undefined
   /** How long until this cost passes; `Infinity` when it never can. */
   wait(terms: Terms, level: Level): number
-  /** Whether `wait` and `explain` read a level that was told for another cost as if told for this one. */
-  readonly anyCost: boolean
-  /** The level of a grant after which as much was granted `times` more in the same step. */
-  before(terms: Terms, level: Level, times: number): Level
-  /** The level that a denial has come to `us` later, if nothing else was spent or given back. */
-  later(terms: Terms, level: Level, us: number): Level
-  /** How long what was spent now counts in full, at least: a lease of it ends no later. */
-  holds(terms: Terms, level: Level): number
 }

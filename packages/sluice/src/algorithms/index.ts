@@ -1,7 +1,6 @@
 import type { Algorithm, Cells } from "../algorithm.js"
 import { ByCost } from "../by-cost.js"
 import type { Policy } from "../policy.js"
-import * as policies from "../policy.js"
 import { bucket } from "./bucket/bucket.js"
 import { fixedWindow } from "./fixed-window/fixed-window.js"
 import { log } from "./log/log.js"
@@ -26,18 +25,6 @@ const counting: Record<Policy["algorithm"], Counting> = {
 
 /** Every way to count: what is kept under a key is kept under these. */
 export const countings: readonly Counting[] = Object.values(counting)
-
-/** Every suffix a key of state may have. */
-export const suffixes: readonly string[] = countings.map(({ suffix }) => suffix)
-
-/** Some policy of every algorithm: a key under all of them is all that is kept under it. */
-export const oneOfEach: readonly Policy[] = [
-  policies.fixedWindow({ limit: 1, window: 1 }),
-  policies.slidingLog({ limit: 1, window: 1 }),
-  policies.slidingWindow({ limit: 1, window: 1 }),
-  policies.tokenBucket({ capacity: 1, refill: 1, every: 1 }),
-  policies.leakyBucket({ capacity: 1, leak: 1, every: 1 }),
-]
 
 /** How a policy counts; what a store needs to run it. */
 export function countingOf(policy: Policy): Counting {

@@ -1,5 +1,6 @@
 import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
+import { twinOf } from "../algorithms/twin.js"
 import { type Clock, microseconds } from "../clock.js"
 import { type Decision, decide } from "../decision.js"
 import { isPromise, Later, type Listener, tell } from "../later.js"
@@ -203,7 +204,7 @@ function covers(known: Denial, parts: readonly Part[]): boolean {
   for (let i = 0; i < parts.length; i += 1) {
     const { scope, policy, cost } = parts[i] as Part
     const denied = known.parts[i] as Part
-    const dearEnough = cost === denied.cost || (cost > denied.cost && countingOf(policy).algorithm.anyCost)
+    const dearEnough = cost === denied.cost || (cost > denied.cost && twinOf(policy).anyCost)
     if (scope.id !== denied.scope.id || !dearEnough || !samePolicy(policy, denied.policy)) return false
   }
   return true
@@ -214,8 +215,7 @@ function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number)
   const levels: Level[] = new Array(parts.length)
   for (let i = 0; i < parts.length; i += 1) {
     const { policy, cost } = parts[i] as Part
-    const { algorithm } = countingOf(policy)
-    levels[i] = algorithm.later(termsOf(policy, cost), answer.levels[i] as Level, now - toldAt)
+    levels[i] = twinOf(policy).later(termsOf(policy, cost), answer.levels[i] as Level, now - toldAt)
   }
   return { granted: 0, levels, at: answer.at, source: "cache" }
 }

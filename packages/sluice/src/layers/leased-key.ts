@@ -1,5 +1,6 @@
 import type { Level } from "../algorithm.js"
-import { type AnyAlgorithm, countingOf, termsOf } from "../algorithms/index.js"
+import { countingOf, termsOf } from "../algorithms/index.js"
+import { type AnyTwin, twinOf } from "../algorithms/twin.js"
 import { allowedBy, type Decision, decide } from "../decision.js"
 import type { Charge } from "../policies.js"
 import { type Policy, samePolicy } from "../policy.js"
@@ -88,12 +89,12 @@ export interface Wording {
   /** Of one unit. */
   readonly terms: unknown
   /** If there is but one policy, and few words may do. */
-  readonly explainPlain: AnyAlgorithm["explainPlain"]
+  readonly explainPlain: AnyTwin["explainPlain"]
 }
 
 export function wordingFor(charged: readonly Charge[]): Wording {
   const [{ name, policy }, second] = charged as readonly [Charge, Charge?]
-  const { explainPlain } = countingOf(policy).algorithm
+  const { explainPlain } = twinOf(policy)
   const terms = termsOf(policy, 1)
   return { charged, name, terms, explainPlain: second === undefined ? explainPlain : undefined }
 }
@@ -210,8 +211,8 @@ export class Lease {
     let lasts = this.#terms.time
     for (let i = 0; i < parts.length; i += 1) {
       const { policy, cost } = parts[i] as Part
-      const { algorithm } = countingOf(policy)
-      lasts = Math.min(lasts, algorithm.holds(termsOf(policy, cost), answer.levels[i] as Level) / 1_000)
+      const holds = twinOf(policy).holds(termsOf(policy, cost), answer.levels[i] as Level)
+      lasts = Math.min(lasts, holds / 1_000)
     }
     return new Block(parts, answer, sentAt, lasts)
   }
@@ -231,10 +232,10 @@ export class Lease {
   }
 
   #levelOf(part: number, policy: Policy, now: number): Level {
-    const { algorithm } = countingOf(policy)
+    const twin = twinOf(policy)
     const terms = termsOf(policy, 1)
-    const level = algorithm.before(terms, this.#levels[part] as Level, this.#unspent(part))
-    return algorithm.later(terms, level, this.#age(now))
+    const level = twin.before(terms, this.#levels[part] as Level, this.#unspent(part))
+    return twin.later(terms, level, this.#age(now))
   }
 
   /** What of a part the store has counted as spent and blocks still hold. */

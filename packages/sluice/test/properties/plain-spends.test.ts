@@ -2,6 +2,7 @@ import { fixedWindow, leakyBucket, type Policy, tokenBucket } from "sluice"
 import { expect, test } from "vitest"
 import { type Numbers, zeros } from "../../src/algorithm.js"
 import { countingOf, termsOf } from "../../src/algorithms/index.js"
+import { twinOf } from "../../src/algorithms/twin.js"
 import { dice } from "../support/dice.js"
 import { EPOCH } from "../support/moves.js"
 
@@ -84,6 +85,7 @@ test.each(Object.keys(families))("what explains plainly says as the long way doe
   let plain = 0
   for (const policy of families[family] as readonly Policy[]) {
     const { algorithm } = countingOf(policy)
+    const twin = twinOf(policy)
     const terms = termsOf(policy, 1)
     for (let step = 0; step < 2_000; step += 1) {
       const cells = zeros()
@@ -91,10 +93,10 @@ test.each(Object.keys(families))("what explains plainly says as the long way doe
       algorithm.charge(owed, algorithm.read(owed, undefined, 0, EPOCH), 0, cells, 0)
       const level = algorithm.tell(terms, algorithm.read(terms, cells, 0, EPOCH + roll(9_000)), false)
       const [times, us] = [roll(30), roll(60_000)]
-      const told = algorithm.explainPlain?.(terms, level, times, us)
+      const told = twin.explainPlain?.(terms, level, times, us)
       if (told === undefined) continue
       plain += 1
-      const aged = algorithm.later(terms, algorithm.before(terms, level, times), us)
+      const aged = twin.later(terms, twin.before(terms, level, times), us)
       expect({ ...told, retryAfter: 0 }).toEqual(algorithm.explain(terms, aged, true))
     }
   }

@@ -9,6 +9,7 @@ import {
   scopeOf,
   termsOf,
 } from "sluice"
+import { twinOf } from "../../src/algorithms/twin.js"
 import { limitOf } from "../support/policy-kinds.js"
 
 /** What a call asks for, as the script reads it. */
@@ -82,10 +83,9 @@ export function scriptCalls(policies: readonly Policy[]) {
     let found = known.get(name)
     if (found !== undefined) return found
     for (const policy of policies) {
-      const counting = countingOf(policy)
-      if (counting.suffix !== suffix) continue
+      if (countingOf(policy).suffix !== suffix) continue
       const cost = costOf(policy, terms)
-      if (cost < 1 || JSON.stringify(counting.algorithm.sent(termsOf(policy, cost))) !== text) continue
+      if (cost < 1 || JSON.stringify(twinOf(policy).sent(termsOf(policy, cost))) !== text) continue
       found = { policy, cost }
       known.set(name, found)
       return found

@@ -1,7 +1,7 @@
 import type { Answer, Ask, Part, Policy } from "sluice"
 import { type Place, scopeOf, stateKey } from "sluice"
 import { type Cells, type Level, zeros } from "../../src/algorithm.js"
-import { type AnyAlgorithm, countingOf, suffixes } from "../../src/algorithms/index.js"
+import { type AnyAlgorithm, countingOf, countings } from "../../src/algorithms/index.js"
 
 /** A scope for tests that need only one. */
 export const scope = scopeOf("test", "default")
@@ -65,7 +65,8 @@ export function reference(
     },
 
     forget(places) {
-      for (const place of places) for (const suffix of suffixes) states.delete(`${stateKey(place)}:${suffix}`)
+      for (const place of places)
+        for (const { suffix } of countings) states.delete(`${stateKey(place)}:${suffix}`)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Granted, Level, Numbers, Spent } from "../../algorithm.js"
+import type { Numbers, Spent } from "../../algorithm.js"
 import { wholeMilliseconds } from "../../clock.js"
 import { FORM, FULL, REACH } from "./bucket-state.js"
 import type { BucketTerms } from "./bucket-terms.js"
@@ -22,22 +22,6 @@ export function spendPlain(
     expiresAt: now + ahead + 1,
     limit: capacity,
     remaining: Math.floor((span - ahead) / unit),
-    resetAfter: wholeMilliseconds(ahead),
-  }
-}
-
-/** Explains a level of a bucket without parts or steps. */
-export function explainPlain(
-  { cost, span, capacity, unit }: BucketTerms,
-  level: Level,
-  times: number,
-  us: number,
-): Granted | undefined {
-  if (level.length > 1) return undefined
-  const ahead = Math.max((level[0] as number) - times * cost - us, 0)
-  return {
-    limit: capacity,
-    remaining: Math.max(Math.floor((span - ahead) / unit), 0),
     resetAfter: wholeMilliseconds(ahead),
   }
 }

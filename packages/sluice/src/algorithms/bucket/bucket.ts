@@ -1,6 +1,6 @@
 import { type Algorithm, levelOf, type Numbers } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import { explainPlain, spendPlain } from "./bucket-plain.js"
+import { spendPlain } from "./bucket-plain.js"
 import {
   ANCHOR,
   type BucketView,
@@ -43,25 +43,9 @@ const seen: BucketView = {
  * apart. They are counted from first use (`anchor`), through a full bucket too, until it lapses (`lapsesAt`).
  */
 export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
-  lua: "bucket",
   inNumbers: true,
 
   terms: bucketTerms,
-
-  sent({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) {
-    return {
-      span,
-      cost,
-      reach,
-      ...(queue === 1 && { queue }),
-      ...(parts > 1 && { parts, spanPart, costPart }),
-      ...(step > 0 && { step, life }),
-    }
-  },
-
-  plain({ parts, step, cost, span, reach }, count) {
-    return parts > 1 || step > 0 ? undefined : [count * cost, span, reach]
-  },
 
   read(terms, cells, cell, now) {
     const { step } = terms
@@ -221,8 +205,6 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     return view.jumped ? keep(terms, view, view.reach, cells, cell) : 0
   },
 
-  width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
-
   tell({ parts, step }, view) {
     if (step > 0) return levelOf(view.ahead, view.part, view.now - view.at)
     return parts > 1 ? levelOf(view.ahead, view.part) : levelOf(view.ahead)
@@ -243,8 +225,6 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     }
   },
 
-  explainPlain,
-
   wait(terms, level) {
     const { parts, span, spanPart, step } = terms
     if (terms.units > terms.capacity) return Number.POSITIVE_INFINITY
@@ -254,30 +234,6 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     const lacking = (level[0] as number) + terms.cost - span + over
     return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
   },
-
-  anyCost: true,
-
-  before({ parts, cost, costPart }, level, times) {
-    const pieces = times * costPart
-    const carry = Math.floor(pieces / parts)
-    const part = (level[1] ?? 0) - (pieces - carry * parts)
-    const borrow = part < 0 ? 1 : 0
-    const ahead = (level[0] as number) - times * cost - carry - borrow
-    if (level.length === 1) return levelOf(ahead)
-    return levelOf(ahead, part + borrow * parts, level[2])
-  },
-
-  later({ step }, level, us) {
-    const ahead = level[0] as number
-    if (level.length === 1) return levelOf(Math.max(ahead - us, 0))
-    const part = level[1] as number
-    if (step === 0) return ahead >= us ? levelOf(ahead - us, part) : levelOf(0, 0)
-    const late = level[2] as number
-    const steps = Math.floor((late + us) / step) * step
-    return ahead >= steps ? levelOf(ahead - steps, part, late + us - steps) : levelOf(0, 0, 0)
-  },
-
-  holds: () => Number.POSITIVE_INFINITY,
 }
 
 /** How much time's worth has been refilled since a moment: in steps, if steps are counted. */

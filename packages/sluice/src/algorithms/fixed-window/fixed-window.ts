@@ -34,7 +34,6 @@ const seen: FixedWindowView = {
  * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
  */
 export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> = {
-  lua: "fixedWindow",
   inNumbers: true,
 
   terms(policy, cost) {
@@ -48,10 +47,6 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> 
       cost: Math.min(cost, 2 * limit),
     }
   },
-
-  sent: ({ limit, window, aligned, cost }) => ({ limit, window, aligned, cost }),
-
-  plain: ({ cost, limit, window, aligned }, count) => [count * cost, limit, window, aligned],
 
   read(terms, cells, cell, now) {
     seen.now = now
@@ -158,8 +153,6 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> 
     return view.jumped ? keep(view, cells, cell) : 0
   },
 
-  width: (_terms, short) => (short ? 3 : 2),
-
   tell(_terms, view, short) {
     const left = view.stop - view.now
     return short ? levelOf(view.used, left, view.opens) : levelOf(view.used, left)
@@ -184,16 +177,4 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> 
     if (cost > limit) return Number.POSITIVE_INFINITY
     return used + cost > limit ? left : opens
   },
-
-  anyCost: true,
-
-  before: ({ cost }, level, times) => levelOf((level[0] as number) - times * cost, level[1] as number),
-
-  later(_terms, level, us) {
-    const left = level[1] as number
-    if (left <= us) return levelOf(0, 0, 0)
-    return levelOf(level[0] as number, left - us, Math.max((level[2] ?? 0) - us, 0))
-  },
-
-  holds: (_terms, level) => level[1] as number,
 }

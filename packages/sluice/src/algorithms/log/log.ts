@@ -54,7 +54,6 @@ const WRAP = 2 ** 48
 const PRUNE = 32
 
 export const log: Algorithm<LogTerms, LogState[], LogView> = {
-  lua: "log",
   inNumbers: false,
 
   terms(policy, cost) {
@@ -62,10 +61,6 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     // a cost beyond the limit never fits, whatever its size, and debt is no more than the limit
     return { limit, window, merge, cost: Math.min(cost, 2 * limit) }
   },
-
-  sent: ({ limit, window, merge, cost }) => ({ limit, window, merge, cost }),
-
-  plain: ({ cost, limit, window, merge }, count) => [count * cost, limit, window, merge],
 
   read(terms, cells, cell, now) {
     const state = cells?.[cell] ?? empty()
@@ -173,8 +168,6 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     return nth(view.state.till, view.state.till.length - 1) * 1_000
   },
 
-  width: (_terms, short) => (short ? 3 : 2),
-
   tell(terms, view, short) {
     const reset = view.total > 0 ? view.last + terms.window - view.now : 0
     return short ? levelOf(view.total, reset, untilEnoughLeft(terms, view)) : levelOf(view.total, reset)
@@ -194,20 +187,6 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
   },
 
   wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
-
-  // another cost waits for another entry to leave
-  anyCost: false,
-
-  before: ({ cost }, level, times) => levelOf((level[0] as number) - times * cost, level[1] as number),
-
-  // which entries have left meanwhile is not known: the total stays as it was
-  later(_terms, level, us) {
-    const reset = Math.max((level[1] as number) - us, 0)
-    const wait = level[2]
-    return levelOf(level[0] as number, reset, wait === undefined ? undefined : Math.max(wait - us, 0))
-  },
-
-  holds: ({ window }) => window,
 }
 
 /** The newest units go: the log is cut after the entry that reaches what is left. */

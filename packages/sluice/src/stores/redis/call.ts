@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { countingOf, termsOf } from "../../algorithms/index.js"
+import { twinOf } from "../../algorithms/twin.js"
 import { ByCost } from "../../by-cost.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
@@ -128,17 +129,17 @@ function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "k
 function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
   if (mode !== "spend" || typeof count !== "number") return undefined
   const all: string[] = []
-  const { lua } = countingOf((parts[0] as Part).policy).algorithm
-  const areMixed = parts.some(({ policy }) => countingOf(policy).algorithm.lua !== lua)
+  const { name } = twinOf((parts[0] as Part).policy)
+  const areMixed = parts.some(({ policy }) => twinOf(policy).name !== name)
   for (const [i, part] of parts.entries()) {
     const { policy, cost } = part
-    const { algorithm } = countingOf(policy)
+    const twin = twinOf(policy)
     const label = labelOf(part)
-    const isList = !algorithm.inNumbers && !areMixed
+    const isList = !countingOf(policy).algorithm.inNumbers && !areMixed
     const isPlaced = i === 0 || (label === undefined ? isList : recordBefore(parts, i) === 0)
-    const terms = algorithm.plain(termsOf(policy, cost), count)
+    const terms = twin.plain(termsOf(policy, cost), count)
     if (!isPlaced || terms === undefined) return undefined
-    if (areMixed) all.push(algorithm.lua)
+    if (areMixed) all.push(twin.name)
     if (label !== undefined) all.push(label)
     for (const term of terms) all.push(String(term))
   }
@@ -147,16 +148,16 @@ function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */
 function scriptFor(asks: readonly ScriptAsk[]): Call["script"] {
-  let name: string | undefined
+  let only: string | undefined
   for (const { parts, mode } of asks) {
     if (further.has(mode)) return scripts.ask
     for (let i = 0; i < parts.length; i += 1) {
-      const { lua } = countingOf((parts[i] as Part).policy).algorithm
-      if (name !== undefined && name !== lua) return scripts.ask
-      name = lua
+      const { name } = twinOf((parts[i] as Part).policy)
+      if (only !== undefined && only !== name) return scripts.ask
+      only = name
     }
   }
-  return scripts[name as "bucket" | "fixedWindow" | "log"]
+  return scripts[only as "bucket" | "fixedWindow" | "log"]
 }
 
 /** What an ask has in common with others but for the keys. */
@@ -208,13 +209,13 @@ function partText(parts: readonly Part[], index: number): string {
   const before = recordBefore(parts, index)
   const shared = before < 0 ? "" : `"with":${before + 1},`
   const named = label === undefined ? "" : `${shared}"label":${JSON.stringify(label)},`
-  return `,"${countingOf(part.policy).algorithm.lua}",{${named}${termsText(part)}`
+  return `,"${twinOf(part.policy).name}",{${named}${termsText(part)}`
 }
 
 function termsText({ policy, cost }: Part): string {
   let text = termsTexts.get(policy, cost)
   if (text === undefined) {
-    text = JSON.stringify(countingOf(policy).algorithm.sent(termsOf(policy, cost))).slice(1)
+    text = JSON.stringify(twinOf(policy).sent(termsOf(policy, cost))).slice(1)
     termsTexts.set(policy, cost, text)
   }
   return text

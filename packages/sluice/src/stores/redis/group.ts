@@ -1,4 +1,5 @@
-import { countingOf, termsOf } from "../../algorithms/index.js"
+import { termsOf } from "../../algorithms/index.js"
+import { twinOf } from "../../algorithms/twin.js"
 import type { SluiceError } from "../../errors.js"
 import { Later } from "../../later.js"
 import type { Answer, Part } from "../../store.js"
@@ -85,7 +86,7 @@ export class Group extends Later<Answer> implements SentAsk {
 
   private levelsBefore(levels: Answer["levels"], times: number): Answer["levels"] {
     return this.parts.map(({ policy, cost }, i) =>
-      countingOf(policy).algorithm.before(termsOf(policy, cost), levels[i] as readonly number[], times),
+      twinOf(policy).before(termsOf(policy, cost), levels[i] as readonly number[], times),
     )
   }
 }

@@ -1,4 +1,3 @@
-import { oneOfEach } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
@@ -6,6 +5,14 @@ import { denyCache as rememberDenials } from "../../layers/deny-cache.js"
 import { leases } from "../../layers/lease.js"
 import { outage as answerInTime } from "../../layers/outage.js"
 import type { OutageTerms } from "../../layers/outage-terms.js"
+import {
+  fixedWindow,
+  leakyBucket,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Ask, Part, Store } from "../../store.js"
 import { askAcrossSlots, sharesOf } from "./across-slots.js"
@@ -114,6 +121,15 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
   }
 }
+
+/** Some policy of every algorithm: a key under all of them is all that is kept under it. */
+const oneOfEach: readonly Policy[] = [
+  fixedWindow({ limit: 1, window: 1 }),
+  slidingLog({ limit: 1, window: 1 }),
+  slidingWindow({ limit: 1, window: 1 }),
+  tokenBucket({ capacity: 1, refill: 1, every: 1 }),
+  leakyBucket({ capacity: 1, leak: 1, every: 1 }),
+]
 
 /** Whether an ask has no note: those of a store and of a script differ. */
 function isPlain(ask: Ask): ask is Ask & { readonly note?: never } {

@@ -1,5 +1,6 @@
 import { integers } from "../../algorithm.js"
 import { countingOf, termsOf } from "../../algorithms/index.js"
+import { twinOf } from "../../algorithms/twin.js"
 import type { Answer, Part } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
 
@@ -26,7 +27,7 @@ function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: num
   const levels: number[][] = parts.length === 1 ? [none] : new Array(parts.length)
   for (let i = 0; i < parts.length; i += 1) {
     const { policy, cost } = parts[i] as Part
-    const width = countingOf(policy).algorithm.width(termsOf(policy, cost), short || mode === "charge")
+    const width = twinOf(policy).width(termsOf(policy, cost), short || mode === "charge")
     levels[i] = values.integers(width)
   }
   if (short) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
