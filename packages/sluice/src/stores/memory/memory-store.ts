@@ -50,11 +50,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 /** A store of what is on a shelf. */
 export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
-  const look = ({ scope, key, policy, cost }: Part, now: number): Looked => {
+  const look = ({ scope, key, policy, cost }: Part, now: number, known?: number): Looked => {
     const counting = countingOf(policy)
     const { algorithm } = counting
     const terms = termsOf(policy, cost)
-    const slot = shelf.find(scope, counting, key)
+    const slot = known ?? shelf.find(scope, counting, key)
     const view =
       slot === undefined
         ? algorithm.read(terms, undefined, 0, now)
@@ -106,12 +106,15 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
         return { granted, levels: [settle(part, looked, granted, ask, now)], at: now }
       }
       let granted = count
-      for (const part of parts) {
-        const { algorithm, terms, view } = look(part, now)
+      const slots = parts.map((part) => {
+        const { algorithm, terms, slot, view } = look(part, now)
         granted = algorithm.room(terms, view, granted)
-      }
-      // looked at again, because a view holds until the next and a slot until one is added
-      const levels = parts.map((part) => settle(part, look(part, now), granted, ask, now))
+        return slot
+      })
+      // for a key that is added, others may move
+      const known = slots.includes(undefined) ? [] : slots
+      // looked at again, because a view holds until the next
+      const levels = parts.map((part, i) => settle(part, look(part, now, known[i]), granted, ask, now))
       if (mode === "reserve" && granted > 0) turns.note(ask, now)
       return { granted, levels, at: now }
     },

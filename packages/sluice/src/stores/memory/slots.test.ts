@@ -85,6 +85,20 @@ describe("keys that come and go", () => {
     expect([granted(a, b), granted(b, a), granted(a, b)]).toEqual([1, 1, 0])
     expect([1, 2, 3, 4].map(() => granted(b))).toEqual([1, 1, 1, 0])
   })
+
+  test("are charged where they are when one that is asked for with them is new, and they move for it", () => {
+    const { clock, granted } = setUp()
+    const brief = tokenBucket({ capacity: 5, refill: 5, every: "1s" })
+    for (let i = 0; i < 1_000; i += 1) granted(part(`gone ${i}`, brief))
+    clock.advance(10_000)
+    for (let i = 0; i < 100; i += 1) {
+      const known = part(`known ${i}`)
+      for (const parts of [[known], [part(`new ${i}`), known], [known], [known], [known]]) {
+        expect(granted(...parts)).toBe(1)
+      }
+      expect(granted(known)).toBe(0)
+    }
+  })
 })
 
 describe("a long key", () => {
