@@ -43,7 +43,8 @@ export class Shelf extends Slots {
   }
 
   #next(): number {
-    this.#hand = (this.#hand + 1) % this.size
+    // no remainder, which would take as long as the look
+    this.#hand = this.#hand + 1 < this.size ? this.#hand + 1 : 0
     return this.#hand
   }
 
