@@ -10,7 +10,7 @@ import { ioredis, redisStore } from "sluice/redis"
 import type { Connecting } from "../redis.js"
 import { plenty, type Subject, serial, type WaitingSubject } from "../subject.js"
 
-/** A bucket that never runs dry in a run; and is never full, where many ask: a key that is asked for less often than ten times a second is. */
+/** A bucket that never runs dry in a run; a key that is asked for less than ten times a second fills up in between. */
 export const roomyBucket = tokenBucket({ capacity: plenty, refill: 10, every: "1s" })
 
 export interface SluiceOptions {
