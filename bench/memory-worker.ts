@@ -1,4 +1,5 @@
 // One subject in memory, alone in a process, so that its heap is its own and its code is compiled for it only.
+import { bytesHeld } from "../packages/sluice/test/support/memory.js"
 import { copied, keyOf, shuffled } from "./keys.js"
 import type { Figures } from "./rounds.js"
 import { memorySubjects } from "./subjects/memory.js"
@@ -12,8 +13,7 @@ export type MemoryRequest =
   /** Asks once for this many keys that were never asked for. */
   | { readonly fresh: number }
 
-const gc = globalThis.gc as () => void
-const before = bytes()
+const before = bytesHeld()
 const make = memorySubjects[process.argv[2] ?? ""]
 if (make === undefined) throw new Error(`no subject in memory is named ${process.argv[2]}`)
 const decide = make()
@@ -27,17 +27,9 @@ serve<MemoryRequest, Figures>((request) => {
   return request.anew ? warmAnew(request.warmMs) : warm(request.warmMs)
 })
 
-function bytes(): number {
-  gc()
-  // array buffers are given back in the background; this one waits until those of the first are
-  gc()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
-
 async function fill(count: number): Promise<Figures> {
   for (let index = 0; index < count; index += 1) await decide(keyOf(index))
-  const grown = bytes() - before
+  const grown = bytesHeld() - before
   filled = shuffled(count) // after the heap was looked at, which so holds no key but those that were kept
   return { bytes: grown / count, megabytes: grown / 1e6 }
 }
