@@ -173,6 +173,9 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     tryAcquire,
     acquire,
     async run(key, work, options) {
+      if (typeof work !== "function") {
+        throw new SluiceError("INVALID_OPTION", `run takes a key and a function, got ${shown(work)}`)
+      }
       return work(await acquire(key, options))
     },
     peek(key, options = noOptions) {

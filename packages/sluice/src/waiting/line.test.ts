@@ -1,12 +1,9 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import type { Answer } from "../store.js"
-import { type BookedTurn, Line, type Waiter } from "./line.js"
+import { Line, type Waiter } from "./line.js"
 
-const turn = (due: number): BookedTurn => ({
-  due,
-  answer: { granted: 1, levels: [], at: due } satisfies Answer,
-})
+const turnAt = (at: number): Answer => ({ granted: 1, levels: [], at })
 
 /** What happens to a line: somebody joins and a turn is booked, somebody gives up, or time passes. */
 type Step = { join: number } | { giveUp: number } | { pass: number }
@@ -38,7 +35,7 @@ function play(history: readonly Step[]): void {
     if ("join" in step) {
       const waiter = { resolve: ({ at }: Answer) => had.push(at), reject: () => {} }
       line.join(waiter)
-      line.add(turn(now + step.join))
+      line.add(now + step.join, turnAt(now + step.join))
       booked = [...booked, now + step.join].sort((a, b) => a - b)
       waiting = [...waiting, { waiter, promised: Number.POSITIVE_INFINITY }]
     } else if ("giveUp" in step) {
@@ -47,7 +44,7 @@ function play(history: readonly Step[]): void {
       expect(line.remove(gone.waiter)).toBe(true)
       expect(line.remove(gone.waiter)).toBe(false)
       waiting = waiting.filter((each) => each !== gone)
-      expect(line.leftOver()?.due).toBe(booked.pop())
+      expect(line.leftOver()?.at).toBe(booked.pop())
       expect(line.leftOver()).toBe(undefined)
     } else {
       now += step.pass
@@ -63,11 +60,29 @@ function play(history: readonly Step[]): void {
       waiting = waiting.slice(due.length)
     }
     promise()
-    expect(line.turns.map(({ due }) => due)).toEqual(booked)
+    expect(line.dues).toEqual(booked)
     expect(line.isEmpty).toBe(waiting.length === 0)
   }
 }
 
 test("the first in line has the first turn, and nobody's turn ever moves back", () => {
   fc.assert(fc.property(steps, play), { seed: 5, numRuns: 300 })
+})
+
+test("what is left over is the last turn of the store's line, in whatever order turns were heard of", () => {
+  const booked = (at: number, turn: number): Answer => ({ granted: 1, levels: [], at, turn })
+  const turns = [booked(1, 10), booked(2, 10), booked(3, 10), booked(3, 20)]
+  const line = new Line("k")
+  // each a little later by the timers here than it should be, by its way
+  for (const [i, late] of [
+    [1, 0.4],
+    [3, 0.2],
+    [0, 0.5],
+    [2, 0.1],
+  ] as const) {
+    line.add((turns[i]?.turn as number) + late, turns[i] as Answer)
+  }
+  expect(line.dues).toEqual([10.1, 10.4, 10.5, 20.2])
+  for (const turn of turns.toReversed()) expect(line.leftOver()).toBe(turn)
+  expect(line.dues).toEqual([])
 })

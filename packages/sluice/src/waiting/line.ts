@@ -7,12 +7,6 @@ export interface Waiter {
   reject(reason: unknown): void
 }
 
-/** A turn that was booked, and when it comes by the timers of this process. */
-export interface BookedTurn {
-  readonly due: number
-  readonly answer: Answer
-}
-
 /**
  * Those in this process who wait for the same: turns and waiters, each in order. The first in line has the first
  * turn, whoever booked it; when somebody goes, all behind move up and the last turn is left over.
@@ -21,8 +15,13 @@ export class Line {
   readonly name: string
   /** In the order of asking. */
   readonly #waiters = new Set<Waiter>()
-  /** Soonest first. */
-  readonly #turns: BookedTurn[] = []
+  /** In the order of the store's line, whose last turn is the one to be given back as if it had never been booked. */
+  readonly #turns: Answer[] = []
+  /**
+   * When they come by the timers of this process, soonest first: turns of nearly the same moment may be heard of in another
+   * order. Each is no sooner than its turn, so the first of these is no sooner than the first of those, and so on.
+   */
+  readonly #dues: number[] = []
   /** Who has asked and has no answer yet; true if that one has gone with the turn of another. */
   readonly #asking = new Map<Waiter, boolean>()
 
@@ -30,8 +29,8 @@ export class Line {
     this.name = name
   }
 
-  get turns(): readonly BookedTurn[] {
-    return this.#turns
+  get dues(): readonly number[] {
+    return this.#dues
   }
 
   get isEmpty(): boolean {
@@ -56,21 +55,19 @@ export class Line {
     return this.#waiters.delete(waiter)
   }
 
-  add(turn: BookedTurn): void {
-    const turns = this.#turns
-    let at = turns.length
-    // seldom anywhere but at the end
-    while (at > 0 && (turns[at - 1] as BookedTurn).due > turn.due) at -= 1
-    turns.splice(at, 0, turn)
+  /** Adds a turn that was booked, and comes at `due`. */
+  add(due: number, turn: Answer): void {
+    insert(this.#turns, turn, comesAfter)
+    insert(this.#dues, due, (a, b) => a > b)
   }
 
   /** Gives the first in line its turn, if it has come. */
   serve(now: number): boolean {
-    const [turn] = this.#turns
+    const [due] = this.#dues
     const [waiter] = this.#waiters
-    if (turn === undefined || waiter === undefined || turn.due > now) return false
-    this.#turns.shift()
-    this.#go(waiter, turn.answer)
+    if (due === undefined || waiter === undefined || due > now) return false
+    this.#dues.shift()
+    this.#go(waiter, this.#turns.shift() as Answer)
     return true
   }
 
@@ -83,8 +80,10 @@ export class Line {
   }
 
   /** Takes away the last turn, if there is none in the line for it. */
-  leftOver(): BookedTurn | undefined {
-    return this.#turns.length > this.#waiters.size ? this.#turns.pop() : undefined
+  leftOver(): Answer | undefined {
+    if (this.#turns.length <= this.#waiters.size) return undefined
+    this.#dues.pop()
+    return this.#turns.pop()
   }
 
   /**
@@ -116,4 +115,17 @@ export class Line {
     if (this.#asking.has(waiter)) this.#asking.set(waiter, true)
     waiter.resolve(answer)
   }
+}
+
+/** Puts something in its place in a list; seldom anywhere but at the end. */
+function insert<T>(list: T[], added: T, isAfter: (a: T, b: T) => boolean): void {
+  let at = list.length
+  while (at > 0 && isAfter(list[at - 1] as T, added)) at -= 1
+  list.splice(at, 0, added)
+}
+
+/** Whether a turn is behind another in the store's line: of the same moment, the one that was booked later. */
+function comesAfter(a: Answer, b: Answer): boolean {
+  const [first, second] = [a.turn ?? a.at, b.turn ?? b.at]
+  return first === second ? a.at > b.at : first > second
 }

@@ -50,6 +50,25 @@ describe("acquire", () => {
     expect(await decisions[1]).toMatchObject({ allowed: true, remaining: 0, retryAfter: 0, resetAfter: 500 })
   })
 
+  test.each([
+    ["slidingLog", slidingLog({ limit: 10, window: 500 })],
+    ["fixedWindow", fixedWindow({ limit: 10, window: 500 })],
+  ])("is as if the last had never waited, when they give up (%s)", async (_, policy) => {
+    const { clock, limiter, had, wait, pass } = setUp(policy)
+    await limiter.tryAcquire("k", { cost: 10 })
+    const stops = Array.from({ length: 10 }, () => new AbortController())
+    for (const [i, { signal }] of stops.entries()) {
+      wait(`${i}`, { signal })
+      // moments that no sum of fractions hits
+      clock.advance(1 / 3)
+      await settled()
+    }
+    for (const stop of stops.slice(5)) stop.abort("enough")
+    await pass(510)
+    expect(had.filter((each) => each.includes("@"))).toHaveLength(5)
+    expect(await limiter.peek("k")).toMatchObject({ remaining: 5 })
+  })
+
   test("lets nobody who only asks go before those who wait", async () => {
     const { limiter, wait, pass } = setUp(even)
     wait("a")
@@ -242,6 +261,14 @@ test("run waits for its turn and resolves with what the work resolves with, or r
   const expected = expect(failed).rejects.toThrow("partner is down")
   await pass(100)
   await expected
+})
+
+test("run takes nothing for what is no work", async () => {
+  const { limiter } = setUp(even)
+  for (const work of [undefined, 5] as never[]) {
+    await expect(limiter.run("k", work)).rejects.toMatchObject({ code: "INVALID_OPTION" })
+  }
+  expect(await limiter.peek("k")).toMatchObject({ allowed: true })
 })
 
 describe("close", () => {

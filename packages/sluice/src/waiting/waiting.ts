@@ -5,7 +5,7 @@ import type { Policy } from "../policy.js"
 import type { Answer, Part, Store } from "../store.js"
 import { AbortListeners } from "./abort-listeners.js"
 import { Agenda } from "./agenda.js"
-import { type BookedTurn, Line, type Waiter } from "./line.js"
+import { Line, type Waiter } from "./line.js"
 import type { Signal } from "./terms.js"
 
 /** How many turns that were given up may lie about in the agenda before it is put in order. */
@@ -67,11 +67,11 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
     if (line.isEmpty && lines.get(line.name) === line) lines.delete(line.name)
     if (agenda.size > 2 * turns + MOST_STALE) {
       agenda.clear()
-      for (const each of lines.values()) for (const { due } of each.turns) agenda.add(due, each)
+      for (const each of lines.values()) for (const due of each.dues) agenda.add(due, each)
     }
   }
 
-  const giveBack = ({ answer }: BookedTurn) => {
+  const giveBack = (answer: Answer) => {
     turns -= 1
     const { turn, marks, parts } = answer as Booked
     // one that cannot be given back passes unused
@@ -88,7 +88,7 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
       if (turn > answer.at || !line.serveWith(answer)) {
         // counted from now, not from when it was decided: nobody is woken before the turn
         const due = timers.now() + (turn - answer.at) / 1_000
-        line.add({ due, answer: { ...answer, parts } as Booked })
+        line.add(due, { ...answer, parts } as Booked)
         turns += 1
         agenda.add(due, line)
         if (turn === answer.at) wake()
