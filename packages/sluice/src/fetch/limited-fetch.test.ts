@@ -100,6 +100,20 @@ describe("requests", () => {
     expect(sent).toMatchObject(expected)
   })
 
+  test("an init has its fields from wherever it has them, as another Request has", async () => {
+    const { url, requests } = await upstream({})
+    const fetch = limited(9)
+    const request = new Request("http://other.example/", {
+      method: "POST",
+      body: "hello",
+      headers: { a: "b" },
+    })
+    await fetch(url, request)
+    await fetch(url, Object.create({ method: "DELETE" }))
+    expect(requests[0]).toMatchObject({ method: "POST", body: "hello", headers: { a: "b" } })
+    expect(requests[1]).toMatchObject({ method: "DELETE" })
+  })
+
   test.each(["/relative", "http://", "", "http://user:secret@127.0.0.1/"])(
     "%j is refused as by fetch, and takes no turn",
     async (url) => {

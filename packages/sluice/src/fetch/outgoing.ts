@@ -22,13 +22,38 @@ export function outgoing(input: Input, init: Init | undefined): Outgoing {
   const body = init?.body ?? given?.body
   // null is how a request is sent without the signal it has
   const signal = init?.signal === undefined ? given?.signal : init.signal
-  const again = init && { ...init, ...(init.headers && { headers: request.headers }) }
+  const again = init && { ...copied(init), ...(init.headers && { headers: request.headers }) }
   return {
     request,
     signal: signal ?? undefined,
     resendable: isWhole(body),
     send: (fetch) => fetch(given ?? url, again),
   }
+}
+
+/** What fetch reads of an init, whoever it has that from: another Request, say, has none of its own. */
+const members = [
+  "method",
+  "headers",
+  "body",
+  "referrer",
+  "referrerPolicy",
+  "mode",
+  "credentials",
+  "cache",
+  "redirect",
+  "integrity",
+  "keepalive",
+  "signal",
+  "window",
+  "duplex",
+  "priority",
+  "dispatcher",
+]
+
+function copied(init: Init): Init {
+  const read = members.map((member) => [member, (init as Record<string, unknown>)[member]] as const)
+  return { ...Object.fromEntries(read.filter(([, value]) => value !== undefined)), ...init }
 }
 
 /** A Request of whatever fetch: a URL has no method. */
