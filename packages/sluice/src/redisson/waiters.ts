@@ -1,4 +1,5 @@
 import { SluiceError } from "../errors.js"
+import { AbortListeners } from "../waiting/abort-listeners.js"
 import type { Grants, PermitAsk } from "./calls.js"
 import { denied, type PermitDecision, passed } from "./decision.js"
 
@@ -30,6 +31,7 @@ const LONGEST_TIMER = 2 ** 31 - 1
  */
 export class Waiters {
   readonly #desk: Desk
+  readonly #abortListeners = new AbortListeners()
   #row: Waiter[] = []
   /** The permits that all of them want. */
   #wanted = 0
@@ -61,7 +63,7 @@ export class Waiters {
       const end = () => {
         waiter.gone = true
         this.#wanted -= ask.permits
-        signal?.removeEventListener("abort", abort)
+        stopListening?.()
       }
       const waiter: Waiter = {
         ...ask,
@@ -76,8 +78,8 @@ export class Waiters {
           reject(reason)
         },
       }
-      const abort = () => this.#leave(waiter, signal?.reason)
-      signal?.addEventListener("abort", abort)
+      const stopListening =
+        signal && this.#abortListeners.add(signal, () => this.#leave(waiter, signal.reason))
       this.#wanted += ask.permits
       this.#row.push(waiter)
       this.#next()

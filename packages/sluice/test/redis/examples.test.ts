@@ -87,12 +87,15 @@ test("redisson.ts shares a limit and waits for its turn", async () => {
   ])
 })
 
-test.each(["redis.ts", "partner-api.ts"])("%s says what is wrong where no Redis listens", async (example) => {
-  const server = await startRedis()
-  await server.stop()
-  const failure = { code: 1, stderr: expect.stringMatching(/^STORE_REFUSED: .* REDIS_URL tells where/) }
-  await expect(run(example, { REDIS_URL: server.url })).rejects.toMatchObject(failure)
-})
+test.each(["redis.ts", "partner-api.ts", "redisson.ts"])(
+  "%s says what is wrong where no Redis listens",
+  async (example) => {
+    const server = await startRedis()
+    await server.stop()
+    const failure = { code: 1, stderr: expect.stringMatching(/^STORE_REFUSED: .* REDIS_URL tells where/) }
+    await expect(run(example, { REDIS_URL: server.url })).rejects.toMatchObject(failure)
+  },
+)
 
 test("partner-api.ts calls from four processes evenly, and is never refused", async () => {
   const server = await startRedis()

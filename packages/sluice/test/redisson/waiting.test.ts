@@ -169,6 +169,16 @@ describe("an abort", () => {
     expect(got).toEqual([0, 2])
   })
 
+  test("ends all who wait by it, with one listener", async () => {
+    const { watched } = await spent(5, 60_000)
+    const controller = new AbortController()
+    const listened = vi.spyOn(controller.signal, "addEventListener")
+    const waits = Array.from({ length: 20 }, () => watched.acquire(1, { signal: controller.signal }))
+    controller.abort(new Error("enough"))
+    for (const { status } of await Promise.allSettled(waits)) expect(status).toBe("rejected")
+    expect(listened).toHaveBeenCalledTimes(1)
+  })
+
   test("that comes after the permits ends nobody's wait", async () => {
     const { watched, ours } = await spent(5, 60_000)
     await ours.setRate("OVERALL", 6, "1m")
