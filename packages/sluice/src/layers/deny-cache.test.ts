@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { distantStore, type Errand, settled, soon, whenTold } from "../../test/support/distant-store.js"
+import { combine } from "../combine.js"
 import { createLimiter } from "../create-limiter.js"
 import type { Decision } from "../decision.js"
 import type { Policies } from "../policies.js"
@@ -257,6 +258,17 @@ describe("a gift ends a denial", () => {
     expect((await limiter.tryAcquire("k")).source).toBe("cache")
     await give(limiter as never)
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
+  })
+
+  test("also if an ask of several keys may have made it, beneath the cache", async () => {
+    const { store, limiter } = setUp(hourly)
+    await limiter.tryAcquire("org", { cost: 3 })
+    await limiter.tryAcquire("org")
+    expect(await limiter.tryAcquire("org")).toMatchObject({ allowed: false, source: "cache" })
+    const before = store.asked
+    await combine([limiter.on("user"), limiter.on("org")]).tryAcquire()
+    expect(await limiter.tryAcquire("org")).toMatchObject({ allowed: false, source: "store" })
+    expect(store.asked - before).toBe(2)
   })
 
   test("also where it fails, because it may have been made", async () => {

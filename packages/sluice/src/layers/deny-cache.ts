@@ -71,12 +71,13 @@ function cacheOver(store: Store): Store {
   /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
   const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
     const first = parts[0] as Part
-    if (
-      answer.granted === count ||
-      gifts !== giftsThen ||
-      !ofOneKey(parts) ||
-      first.key.length > LONGEST_KEY
-    ) {
+    if (!ofOneKey(parts)) {
+      // some of it may have been spent and given back, beneath this cache: where keys are in different places
+      gifts += 1
+      for (const { scope, key } of parts) denials.delete(scope, key)
+      return
+    }
+    if (answer.granted === count || gifts !== giftsThen || first.key.length > LONGEST_KEY) {
       denials.delete(first.scope, first.key)
       return
     }

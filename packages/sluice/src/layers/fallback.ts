@@ -33,7 +33,8 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
   if (typeof policy === "object") return local(policy.local)
   return {
     answer(ask, retryIn) {
-      if (policy === "throw") return undefined
+      // nor is it said that something was charged: nobody counts
+      if (policy === "throw" || ask.mode === "charge") return undefined
       return policy === "open" ? allowed(ask) : denied(ask, retryIn)
     },
     owes: false,
@@ -62,7 +63,7 @@ function allowed({ parts, count, mode }: Ask): Answer {
   const at = microseconds(Date.now)
   const answer: Answer = {
     granted: count,
-    levels: freshLevels(parts, at, mode === "charge"),
+    levels: freshLevels(parts, at, false),
     at,
     source: "fallback",
   }

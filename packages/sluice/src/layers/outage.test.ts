@@ -231,6 +231,33 @@ describe("a store that does not answer", () => {
     await expect(limiter.reset("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
   })
 
+  test.each(["open", "closed"] as const)("does not say that something was charged, with %j", async (then) => {
+    const { limiter, direct, set } = setUp({ then })
+    set("refuses")
+    await expect(limiter.charge("k", 3)).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    expect(limiter.health.degraded).toBe(0)
+    set("answers")
+    await limiter.charge("k", 3)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
+  })
+
+  test("has not reset what it could not, and has what it could", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
+    set("refuses")
+    const ask = async () => (await limiter.tryAcquire("k")).allowed
+    expect([await ask(), await ask(), await ask()]).toEqual([true, true, false])
+    await expect(limiter.reset("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    expect(await ask()).toBe(false)
+    set("answers")
+    // once the store is back, nothing is owed of what was reset
+    await vi.advanceTimersByTimeAsync(200)
+    await limiter.reset("k")
+    await limiter.tryAcquire("k")
+    await limiter.tryAcquire("k")
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 2 })
+  })
+
   test("is not asked for a turn that was had without it to be given back", async () => {
     const bucket = { policy: tokenBucket({ capacity: 2, refill: 1, every: 1_000 }), name: "waits" }
     const { limiter, set, asked } = setUp({ then: { local: 0.5 } }, bucket)

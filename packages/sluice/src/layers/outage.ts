@@ -180,9 +180,10 @@ export function outage(
       return guard([settlement.place], () => store.settle(settlement))
     },
 
-    forget(places) {
+    async forget(places) {
+      await guard(places, () => store.forget(places))
+      // not before, or who is told that it could not be done would find that it was
       fallback.forget(places)
-      return guard(places, () => store.forget(places))
     },
   }
   return offerShortcut(guarded, (charged) => {
@@ -196,7 +197,7 @@ export function outage(
 /** Whether an error says that the store cannot be had, rather than that one ask or one key is wrong. */
 function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
-  if (error.cause instanceof Error && `${error.cause.message}`.startsWith("WRONGTYPE")) return false
+  if (error.cause instanceof Error && /^(WRONGTYPE|UNREADABLE) /.test(`${error.cause.message}`)) return false
   return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
 }
 

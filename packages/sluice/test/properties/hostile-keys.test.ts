@@ -25,7 +25,7 @@ const pieces = [
 ]
 
 describe("keys that are made up to meet", () => {
-  test("a million of them stay apart, whatever is in names and keys", () => {
+  test("a million of them stay apart, whatever is in names and keys", { timeout: 120_000 }, () => {
     const random = sequence(8)
     const piece = () => pieces[Math.floor(random() * pieces.length)] as string
     const text = () => Array.from({ length: 1 + Math.floor(random() * 4) }, piece).join("")

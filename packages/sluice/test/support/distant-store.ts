@@ -15,7 +15,7 @@ export interface Errand {
   /** Brings the answer, for which the store has done it. */
   answer(): void
   /** Brings an error instead; whether the store has done it or not. */
-  fail(): void
+  fail(error?: Error): void
 }
 
 /** A store that others share, seen by one process: every call is an errand, run as `route` says. */
@@ -53,7 +53,7 @@ export function distantStore(
         parts: what.parts ?? [],
         decide,
         answer: () => resolve(decide()),
-        fail: () => reject(new Error("the store is out of reach")),
+        fail: (error = new Error("the store is out of reach")) => reject(error),
       }
       errands.push(errand)
       route(errand)
