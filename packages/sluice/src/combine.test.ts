@@ -84,6 +84,14 @@ describe("limits over different keys", () => {
       "the same limiter and key are combined twice",
     ],
     [
+      "more than a store decides on in one step",
+      () => {
+        const { users } = setUp()
+        combine(Array.from({ length: 65 }, (_, i) => users.on(`user ${i}`)))
+      },
+      "combine takes at most 64 claims, got 65",
+    ],
+    [
       "those of two stores",
       () => combine([setUp().users.on("ann"), setUp().organisations.on("acme")]),
       "must share a store",

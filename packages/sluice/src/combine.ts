@@ -48,6 +48,9 @@ export function claimOn(behind: Behind): Claim {
   return new Made(behind)
 }
 
+/** A store may have to decide on all of them in one step, in which it does nothing else. */
+const MOST_CLAIMS = 64
+
 /**
  * Limits over different keys, an organisation's and a user's say, asked all or nothing: `combine([organisations.on(org),
  * users.on(user)])`. One step where the store can take one; in a Cluster, keys in different slots are spent one by one
@@ -56,6 +59,12 @@ export function claimOn(behind: Behind): Claim {
 export function combine(claims: readonly Claim[]): Combined {
   if (!Array.isArray(claims) || claims.length === 0) {
     throw new SluiceError("INVALID_OPTION", `combine takes what limiter.on makes, got ${shown(claims)}`)
+  }
+  if (claims.length > MOST_CLAIMS) {
+    throw new SluiceError(
+      "INVALID_OPTION",
+      `combine takes at most ${MOST_CLAIMS} claims, got ${claims.length}`,
+    )
   }
   const all = claims.map(Made.behind)
   const [first] = all as [Behind]

@@ -93,7 +93,7 @@ export interface Limiter<P extends Policies = Policies> extends AsyncDisposable 
   reservation<O extends Policies = P>(key: string, id: string, options?: CallOptions<O>): Pending<O>
   /**
    * Spends what was used already, whether there is room or not: what there is no room for is owed, and later asks wait
-   * for it. Allowed says whether there was room, `retryAfter` when a cost of 1 passes again.
+   * for it. Allowed says whether there was room; if not, `retryAfter` when a cost of 1 passes again.
    */
   charge<O extends Policies = P>(
     key: string,

@@ -59,8 +59,22 @@ describe("a reservation", () => {
     const { limiter } = setUp()
     const { id } = await limiter.reserve("k")
     expect(await limiter.reservation("other", id).cancel()).toBe(false)
-    expect(await limiter.reservation("k", id.replace(/\d$/, "9")).cancel()).toBe(false)
+    expect(await limiter.reservation("k", id.replace(/=\d/, "=9")).cancel()).toBe(false)
     expect(await limiter.reservation("k", id).cancel()).toBe(true)
+  })
+
+  test("is settled under what it was reserved under, or not at all", async () => {
+    const { limiter, left } = setUp()
+    const vip = { tokens: fixedWindow({ limit: 5_000, window: "1m" }) }
+    const { id } = await limiter.reserve("k", { cost: { tokens: 600 }, policy: vip })
+    const error = { code: "INVALID_OPTION", message: expect.stringContaining("name it: reservation(key, id") }
+    // one that counts otherwise, and none of that name
+    await expect(limiter.reservation("k", id).settle({ tokens: 100 })).rejects.toMatchObject(error)
+    const other = { policy: { requests: budget.requests } }
+    await expect(limiter.reservation("k", id, other).cancel()).rejects.toMatchObject(error)
+    expect(await left()).toEqual({ requests: 10, tokens: 1_000 })
+    expect(await limiter.reservation("k", id, { policy: vip }).settle({ tokens: 100 })).toBe(true)
+    expect(await limiter.peek("k", { policy: vip })).toMatchObject({ remaining: 4_900 })
   })
 
   test("keeps its estimate if it is not settled in time", async () => {

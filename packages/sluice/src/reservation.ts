@@ -1,3 +1,4 @@
+import { countingOf } from "./algorithms/index.js"
 import { SluiceError, shown } from "./errors.js"
 import { allCharges, type Charge, type Cost, type Named, type Policies } from "./policies.js"
 import { type Place, scopeOf } from "./state-key.js"
@@ -21,10 +22,14 @@ export function placeOfReservation(limiter: string, key: string, id: string): Pl
   return { scope: scopeOf(limiter, id), key }
 }
 
-/** A new id, which says what was reserved under each policy, as a query string does. */
+/** A new id, which says what was reserved under each policy and how that counts, as a query string does: `tokens=500tb`. */
 export function newReservation(charged: readonly Charge[]): string {
-  const costs = charged.map(({ name, cost }): [string, string] => [name, `${cost}`])
+  const costs = charged.map((charge): [string, string] => [charge.name, `${charge.cost}${suffixOf(charge)}`])
   return `${crypto.randomUUID()}?${new URLSearchParams(costs)}`
+}
+
+function suffixOf({ policy }: Named[number] | Charge): string {
+  return countingOf(policy).suffix
 }
 
 /** What settling a reservation at an actual cost takes. */
@@ -34,21 +39,32 @@ export function settlementOf(
   actual: unknown,
 ): Settlement {
   const reserved = reservedUnder(id)
+  for (const [policy, { suffix }] of reserved) {
+    if (named.some((own) => own.name === policy && suffixOf(own) === suffix)) continue
+    // what it gave back would go nowhere, and what it charged to somebody else
+    throw new SluiceError(
+      "INVALID_OPTION",
+      `this was reserved under another policy ${shown(policy)}; name it: reservation(key, id, { policy })`,
+    )
+  }
   const back: Charge[] = []
   const more: Charge[] = []
   for (const charge of allCharges(named, key, actual)) {
-    const difference = charge.cost - (reserved.get(charge.name) ?? 0)
+    const difference = charge.cost - (reserved.get(charge.name)?.cost ?? 0)
     if (difference < 0) back.push({ ...charge, cost: -difference })
     if (difference > 0) more.push({ ...charge, cost: difference })
   }
   return { place: placeOfReservation(limiter, key, id), back, more, maxWait }
 }
 
-/** What was reserved under each policy, by name. */
-export function reservedUnder(id: unknown): Map<string, number> {
+/** What was reserved under each policy, by name, and how that counts. */
+export function reservedUnder(id: unknown): Map<string, { cost: number; suffix: string }> {
   const text = typeof id === "string" ? /^[\da-f-]{36}\?(.+)$/.exec(id)?.[1] : undefined
-  const costs = [...new URLSearchParams(text)].map(([name, cost]) => [name, Number(cost)] as const)
-  if (text === undefined || !costs.every(([, cost]) => Number.isSafeInteger(cost) && cost > 0)) {
+  const costs = [...new URLSearchParams(text)].map(([name, value]) => {
+    const [, cost, suffix = ""] = /^(\d+)(\D+)$/.exec(value) ?? []
+    return [name, { cost: Number(cost), suffix }] as const
+  })
+  if (text === undefined || !costs.every(([, { cost }]) => Number.isSafeInteger(cost) && cost > 0)) {
     throw new SluiceError("INVALID_OPTION", `id must be that of a reservation, got ${shown(id)}`)
   }
   return new Map(costs)
