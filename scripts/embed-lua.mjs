@@ -12,32 +12,35 @@ const lua = (name) => `stores/redis/lua/${name}.lua`
 
 /**
  * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` of its
- * twin), those that no plain ask has, and how its state is read, if all at once, and written. If several policies
- * share a record, how many bytes a plain state has.
+ * twin), what those are by the terms of a plan if not the same, what no plain ask has, and how its state is read, if all
+ * at once, and written. If several policies share a record, how many bytes a plain state has, by the terms that are sent.
  */
 const algorithms = {
   bucket: {
     path: "algorithms/bucket/bucket",
-    terms: ["cost", "span", "reach"],
-    never: ["parts", "step"],
+    terms: ["cost", "span", "parts", "reach"],
+    ofPlan: {
+      cost: "count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))",
+      span: "terms.span * (terms.parts or 1) + (terms.spanPart or 0)",
+      parts: "terms.parts or 1",
+    },
+    never: "terms.step or span > 9007199254740991",
     read: lua("read"),
     write: lua("write"),
     several: lua("lane-of-records"),
-    size: 12,
+    size: (term) => `${term("parts")} == 1 and 12 or 22`,
   },
   fixedWindow: {
     path: "algorithms/fixed-window/fixed-window",
     terms: ["cost", "limit", "window", "aligned"],
-    never: [],
     read: lua("read"),
     write: lua("write"),
     several: lua("lane-of-records"),
-    size: 25,
+    size: () => "25",
   },
   log: {
     path: "algorithms/log/log",
     terms: ["cost", "limit", "window", "merge"],
-    never: [],
     read: undefined,
     write: "algorithms/log/log-write.lua",
     several: lua("lane-of-keys"),
@@ -46,16 +49,17 @@ const algorithms = {
 
 /** What a file says of one algorithm. */
 function of(name, file) {
-  const { path, terms, never, write, several, size = 0 } = algorithms[name]
+  const { path, terms, ofPlan = {}, never, write, several, size = () => "0" } = algorithms[name]
   // by fewer arguments a script could not tell such a call from others
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const marks = {
     "terms of the call": bound(name, (_, i) => `ARGV[${i + 4}] + 0`),
     "terms of a plan": [
-      ...never.map((term) => `if terms.${term} then return nil end`),
-      bound(name, (term) => (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
+      bound(name, (term) => ofPlan[term] ?? (term === "cost" ? "count * terms.cost" : `terms.${term}`)),
+      ...(never ? [`if ${never} then return nil end`] : []),
     ].join("\n"),
-    "widths of a part": `local width, bytes = ${terms.length}, ${size}`,
+    "size of a plan": `return ${size((term) => `(${ofPlan[term]})`)}`,
+    "widths of a part": `local ${widths(name)}`,
     "plain part": plainPart(name),
     plain: inBlock(load(`${path}-plain.lua`)),
     read: reader(name),
@@ -64,7 +68,14 @@ function of(name, file) {
   return load(file, { ...marks, several: inBlock(load(several, marks)) })
     .replaceAll("NAME", name)
     .replaceAll("TERMS", String(terms.length))
-    .replaceAll("SIZE", String(size))
+    .replaceAll("SIZE", `(${size((term) => term)})`)
+}
+
+/** How many terms a part has, and how many bytes its state, by the arguments from its label on. */
+function widths(name) {
+  const { terms, size } = algorithms[name]
+  const bytes = size?.((term) => `(ARGV[at + ${terms.indexOf(term) + 1}] + 0)`) ?? 0
+  return `width, bytes = ${terms.length}, ${bytes}`
 }
 
 function bound(name, source) {
@@ -91,7 +102,7 @@ function lane(names) {
     "widths of a part": [
       "kinds[parts], at = ARGV[at], at + 1",
       "local width, bytes",
-      byKind("parts", (name) => `width, bytes = ${algorithms[name].terms.length}, ${algorithms[name].size}`),
+      byKind("parts", widths),
     ].join("\n"),
     "plain part": byKind("part", plainPart),
     read: inBlock(load(lua("read"))),

@@ -12,6 +12,9 @@ export interface BucketTerms {
   /** The time the cost takes, and its part. */
   readonly cost: number
   readonly costPart: number
+  /** The same in pieces, for what counts in nothing else; NaN if they are too many for a number. */
+  readonly spanPieces: number
+  readonly costPieces: number
   /** Milliseconds: the time that everything takes to come back, the furthest ahead that spending leads. */
   readonly reach: number
   /** Microseconds between steps; 0 for a continuous refill. */
@@ -35,6 +38,8 @@ export function bucketTerms(policy: Policy, units: number): BucketTerms {
   const [span, spanPart] = timeOf(capacity, unit, parts)
   // a cost beyond the capacity never fits, whatever its size, and debt is no more than the capacity
   const [cost, costPart] = timeOf(Math.min(units, 2 * capacity), unit, parts)
+  const spanPieces = span * parts + spanPart
+  const counts = Number.isSafeInteger(spanPieces)
   const life = stepwise ? Math.ceil(capacity / amount) * every : 0
   return {
     parts,
@@ -42,6 +47,8 @@ export function bucketTerms(policy: Policy, units: number): BucketTerms {
     spanPart,
     cost,
     costPart,
+    spanPieces: counts ? spanPieces : Number.NaN,
+    costPieces: counts ? cost * parts + costPart : Number.NaN,
     reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
     step: stepwise ? every : 0,
     life,

@@ -42,6 +42,8 @@ function bucket.charge(terms, key, maxWait, reply)
   local fits = room(terms, ahead, part, 1)
   local parts, spanPart = terms.parts or 1, terms.spanPart or 0
   local carry = 2 * spanPart >= parts and 1 or 0
+  -- in whole steps: part of one would be paid with the next
+  if terms.step then maxWait = maxWait - maxWait % terms.step end
   local most, mostPart = 2 * terms.span + carry + maxWait, 2 * spanPart - carry * parts
   if ahead > most or (ahead == most and part > mostPart) then most, mostPart = ahead, part end
   ahead = ahead + terms.cost

@@ -35,9 +35,10 @@ export function charge(
   cells: Numbers,
   cell: number,
 ): number {
-  const { parts } = terms
+  const { parts, step } = terms
   const carry = 2 * terms.spanPart >= parts ? 1 : 0
-  let most = 2 * terms.span + carry + maxWait
+  // in whole steps: part of one would be paid with the next
+  let most = 2 * terms.span + carry + (step > 0 ? maxWait - (maxWait % step) : maxWait)
   let mostPart = 2 * terms.spanPart - carry * parts
   if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
     most = view.ahead
@@ -56,9 +57,9 @@ export function charge(
   const debt = view.ahead + (view.part > 0 ? 1 : 0)
   const reach = Math.max(terms.reach, wholeMilliseconds(view.at - view.now + debt))
   view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-  if (terms.step > 0) {
+  if (step > 0) {
     // debt may last until a step that comes later than any spending leads
-    const paid = Math.ceil(debt / terms.step) * terms.step
+    const paid = Math.ceil(debt / step) * step
     view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
   }
   return keep(terms, view, reach, cells, cell)

@@ -17,8 +17,8 @@ export const bucketTwin: Twin<BucketTerms> = {
     }
   },
 
-  plain({ parts, step, cost, span, reach }, count) {
-    return parts > 1 || step > 0 ? undefined : [count * cost, span, reach]
+  plain({ parts, step, costPieces, spanPieces, reach }, count) {
+    return step > 0 || Number.isNaN(spanPieces) ? undefined : [count * costPieces, spanPieces, parts, reach]
   },
 
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
@@ -47,14 +47,15 @@ export const bucketTwin: Twin<BucketTerms> = {
 
   holds: () => Number.POSITIVE_INFINITY,
 
-  /** Of a bucket without parts or steps. */
-  explainPlain({ cost, span, capacity, unit }, level, times, us) {
-    if (level.length > 1) return undefined
-    const ahead = Math.max((level[0] as number) - times * cost - us, 0)
+  /** Of a bucket without steps. */
+  explainPlain({ parts, step, costPieces, spanPieces, capacity, unit }, level, times, us) {
+    if (step > 0 || Number.isNaN(spanPieces)) return undefined
+    const then = (level[0] as number) * parts + (level[1] ?? 0)
+    const ahead = Math.max(then - times * costPieces - us * parts, 0)
     return {
       limit: capacity,
-      remaining: Math.max(Math.floor((span - ahead) / unit), 0),
-      resetAfter: wholeMilliseconds(ahead),
+      remaining: Math.max(Math.floor((spanPieces - ahead) / unit), 0),
+      resetAfter: wholeMilliseconds(Math.ceil(ahead / parts)),
     }
   },
 }

@@ -1,5 +1,5 @@
 -- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
--- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there is a part, then ">i7I7" anchor lapsesAt
+-- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there are parts, then ">i7I7" anchor lapsesAt
 -- if steps are counted, then ">i7I7" last low and a byte if a turn was booked. The length tells which of them are
 -- there: 12, 22, 26 or 36 bytes, and 15 more.
 -- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
@@ -68,7 +68,7 @@ end
 local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
   local value = pack(">i7I5", full, reach)
   local expiresAt = full + 1
-  if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+  if terms.parts then value = value .. pack(">I5I5", part, terms.parts) end
   if anchor then
     value = value .. pack(">i7I7", anchor, lapsesAt)
     expiresAt = max(expiresAt, lapsesAt)

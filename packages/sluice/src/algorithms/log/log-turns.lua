@@ -15,6 +15,9 @@ end
 
 function log.restore(_, key, line)
   local at, sum, till, leads = spread(line)
+  local base = entryAt(key, 0).sum
+  -- more was given back than had been spent before the turn: nothing is left without it
+  if units(sum, base) > units(entryAt(key, -1).sum, base) then return call("DEL", key) end
   local before = call("LINDEX", key, -2)
   -- the last turn may have been merged into the entry before it
   if before and entry(0, before).sum == sum then

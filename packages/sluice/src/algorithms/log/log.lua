@@ -183,13 +183,18 @@ end
 -- The oldest units that count go: they leave no later than those of the debit, whose place in the log is not looked
 -- for. Where another policy still looks back at older entries, nothing goes.
 local function giveOldest(terms, view, key)
-  prune(key, view)
-  local olderMatter = view.first > 1
+  local older = view.first - 1
+  -- none matters for longer than those after it
+  local olderMatter = older > 0 and entryAt(key, older).till * 1000 > now
   if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
     call("DEL", key)
     return
   end
   if olderMatter then return end
+  if older > 0 then
+    call("LTRIM", key, older, -1)
+    view.first = 1
+  end
   local cut = reaching(key, view, terms.cost)
   local sum = (view.base + terms.cost) % WRAP
   call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)

@@ -124,7 +124,11 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
   restore(_terms, { now, state }, line, cells, cell) {
     const [at, sum, till, lead] = line as [number, number, number, number]
     const newest = state.at.length - 1
+    const base = nth(state.sum, state.start)
+    // more was given back than had been spent before the turn: nothing is left without it
+    const isVoid = units(sum, base) > units(nth(state.sum, newest), base)
     cutAfter(state, newest - 1)
+    if (isVoid) return 0
     // the last turn may have been merged into the entry before it
     if (newest === state.start || nth(state.sum, newest - 1) !== sum) append(state, at, sum, till, lead)
     cells[cell] = state
@@ -206,15 +210,16 @@ function giveNewest({ cost }: LogTerms, { state, first, base, total }: LogView):
  * for. Where another policy still looks back at older entries, nothing goes.
  */
 function giveOldest({ cost }: LogTerms, view: LogView): void {
-  const { state, base, total } = view
-  prune(view, view.now)
-  if (view.first - 1 > state.start) return
+  const { now, state, first, base, total } = view
+  // none matters for longer than those after it
+  if (first - 1 > state.start && nth(state.till, first - 1) * 1_000 > now) return
+  state.start = first - 1
   const newest = state.at.length - 1
   if (cost >= total) {
     state.start = newest
     return
   }
-  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= cost, view.first, newest)
+  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= cost, first, newest)
   const sum = (base + cost) % WRAP
   state.start = nth(state.sum, cut) === sum ? cut : cut - 1
   state.sum[state.start] = sum

@@ -7,6 +7,9 @@
  */
 export type Outcome = "unloaded" | "again" | "refused" | "unknown"
 
+/** What we say of an ask whose key holds what nobody can have written who counts by its policy. */
+export const UNREADABLE = "UNREADABLE"
+
 /** Error replies, by the code they begin with; a script gets them before it has written anything. */
 const replies: Readonly<Record<string, Outcome>> = {
   NOSCRIPT: "unloaded",

@@ -1,10 +1,12 @@
 import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
-import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
+import { fixedWindow, type Policy, slidingLog, tokenBucket } from "../../policy.js"
 import { scopeOf } from "../../state-key.js"
 import type { Part } from "../../store.js"
 import { encodeAsks, type SentAsk } from "./call.js"
+import { glide } from "./clients/glide.js"
 import { ioredis } from "./clients/ioredis.js"
+import { nodeRedis } from "./clients/node-redis.js"
 import { outcomeOf } from "./outcome.js"
 import { RedisKeys } from "./redis-keys.js"
 import { redisStore } from "./redis-store.js"
@@ -85,11 +87,17 @@ describe("a call", () => {
     expect(argsOf(ask("a"), ask("b"))).toEqual(["", ...terms])
     expect(argsOf({ ...ask("a", 2), count: 3 })).toEqual(["", "6", "5", "1000", "0"])
     expect(argsOf({ ...ask("a"), mode: "peek" })).toEqual([""])
-    const parted = { ...ask("a").parts[0], policy: tokenBucket({ capacity: 1, refill: 3, every: 1 }) } as Part
-    expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual([""])
-    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, parted] })).toEqual([""])
-    const whole = { ...parted, policy: tokenBucket({ capacity: 1, refill: 1, every: 1 }) }
+    const bucketOf = (policy: Policy) => ({ ...ask("a").parts[0], policy }) as Part
+    const whole = bucketOf(tokenBucket({ capacity: 2, refill: 1, every: 1 }))
+    expect(argsOf({ ...ask("a"), parts: [whole] })).toEqual(["", "1000", "2000", "1", "2"])
     expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, whole] })).toEqual([""])
+    // in thirds of a microsecond
+    const parted = bucketOf(tokenBucket({ capacity: 2, refill: 3, every: 1 }))
+    expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual(["", "1000", "2000", "3", "1"])
+    // by steps, or in more pieces than a number can tell apart
+    const stepwise = bucketOf(tokenBucket({ capacity: 2, refill: 1, every: 1, mode: "interval" }))
+    const fine = bucketOf(tokenBucket({ capacity: 1_000_000, refill: 999_983, every: "1d" }))
+    for (const part of [stepwise, fine]) expect(argsOf({ ...ask("a"), parts: [part] })).toEqual([""])
   })
 
   test("sends the labels of plain asks too whose policies share a record", () => {
@@ -153,6 +161,22 @@ describe("a call", () => {
     }
   })
 
+  test("takes what no state can have come to for the error of one ask", () => {
+    const answers = decodeAnswers(
+      [ask("a"), ask("b"), ask("c")],
+      [7, 2 ** 60, 1, ["user_script:1: oh"], 1, 2],
+    )
+    expect(answers).toEqual([
+      new Error(
+        `UNREADABLE what is stored under this key is no state of its policy, reset it: it makes ${2 ** 60}`,
+      ),
+      new Error(
+        "UNREADABLE what is stored under this key is no state of its policy, reset it: user_script:1: oh",
+      ),
+      { granted: 1, levels: [[1, 2]], at: 7 },
+    ])
+  })
+
   test("tells what was denied from its sign, and how many of several passed from what follows", () => {
     const asks = [ask("a"), { ...ask("b"), count: 4 }, { ...ask("c"), count: 2 }]
     expect(decodeAnswers(asks, [7, -4, 500, 0, -6, 400, 0, 3, 2, 300])).toEqual([
@@ -184,5 +208,19 @@ describe("redisStore", () => {
       "redisStore takes ioredis(client)",
     )
     expect(() => redisStore(undefined as never)).toThrow("got undefined")
+  })
+
+  test("refuses a client of another adapter, and says which", () => {
+    const redis = new Redis({ lazyConnect: true }) as never
+    expect(() => nodeRedis(redis)).toThrow(
+      "nodeRedis takes a client with evalSha and eval, got an object; this looks like a client for ioredis(client)",
+    )
+    expect(() => glide(redis)).toThrow(/^glide takes a client with customCommand.*for ioredis\(client\)$/)
+    const other = { evalSha() {}, eval() {} } as never
+    expect(() => ioredis(other)).toThrow(/^ioredis takes a client with evalsha.*for nodeRedis\(client\)$/)
+    expect(() => ioredis({ customCommand() {} } as never)).toThrow("for glide(client)")
+    for (const nothing of [undefined, null, "redis://localhost", {}] as never[]) {
+      expect(() => ioredis(nothing)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }))
+    }
   })
 })

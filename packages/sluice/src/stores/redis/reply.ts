@@ -3,6 +3,7 @@ import { countingOf, termsOf } from "../../algorithms/index.js"
 import { twinOf } from "../../algorithms/twin.js"
 import type { Answer, Part } from "../../store.js"
 import type { ScriptAsk } from "./call.js"
+import { UNREADABLE } from "./outcome.js"
 
 const none: number[] = []
 
@@ -12,7 +13,7 @@ export function decodeAnswers(asks: readonly ScriptAsk[], reply: unknown): (Answ
   const at = values.integer()
   const answers: (Answer | Error)[] = []
   for (let i = 0; i < asks.length; i += 1) {
-    answers.push(values.error() ?? decodeAnswer(asks[i] as ScriptAsk, values, at))
+    answers.push(values.error() ?? values.whole(decodeAnswer(asks[i] as ScriptAsk, values, at)))
   }
   values.checkEnd()
   return answers
@@ -51,6 +52,8 @@ function marksOf(parts: readonly Part[]): number {
 class Values {
   readonly #values: readonly unknown[]
   #next = 0
+  /** What was read of the answer at hand and is no integer that can be told from the next. */
+  #odd: number | undefined
 
   constructor(values: readonly unknown[]) {
     this.#values = values
@@ -61,15 +64,26 @@ class Values {
     const value = this.#values[this.#next]
     if (!Array.isArray(value)) return undefined
     this.#next += 1
-    return new Error(String(value[0]))
+    const said = String(value[0])
+    // what a script has stumbled over itself, and not Redis
+    return said.startsWith("user_script:") ? unreadable(said) : new Error(said)
+  }
+
+  /** An answer, if all of its integers were such: what is stored under one key may be anything, and others are asked too. */
+  whole(answer: Answer): Answer | Error {
+    const odd = this.#odd
+    this.#odd = undefined
+    return odd === undefined ? answer : unreadable(`it makes ${odd}`)
   }
 
   isNegative(): boolean {
-    return integer(this.#values[this.#next]) < 0
+    return numberOf(this.#values[this.#next]) < 0
   }
 
   integer(): number {
-    return integer(this.#values[this.#next++])
+    const number = numberOf(this.#values[this.#next++])
+    if (!Number.isSafeInteger(number)) this.#odd ??= number
+    return number
   }
 
   integers(count: number): number[] {
@@ -85,8 +99,12 @@ class Values {
   }
 }
 
-function integer(value: unknown): number {
+function numberOf(value: unknown): number {
   const number = typeof value === "number" ? value : Number(String(value))
-  if (Number.isSafeInteger(number)) return number
+  if (Number.isInteger(number)) return number
   throw new TypeError(`expected an integer from Redis, got ${String(value)}`)
+}
+
+function unreadable(why: string): Error {
+  return new Error(`${UNREADABLE} what is stored under this key is no state of its policy, reset it: ${why}`)
 }

@@ -1,7 +1,7 @@
 import { SluiceError, shown } from "../../errors.js"
 import type { Call } from "./call.js"
 import type { RedisClient } from "./client.js"
-import { isOffline, outcomeOf } from "./outcome.js"
+import { codeOf, isOffline, outcomeOf, UNREADABLE } from "./outcome.js"
 
 /** Runs a script by its hash, or by its text on a server that does not know it. */
 export async function runScript(client: RedisClient, call: Call): Promise<unknown> {
@@ -28,6 +28,9 @@ export function errorOf(thrown: unknown): Error {
 export function storeError(cause: Error): SluiceError {
   if (cause instanceof SluiceError) return cause
   const said = String(cause.message)
+  if (codeOf(said) === UNREADABLE) {
+    return new SluiceError("STORE_UNKNOWN", `this key cannot be counted: ${said}`, { cause })
+  }
   if (outcomeOf(cause) === "unknown") {
     const message = `no answer from Redis; the call may have run, do not repeat it: ${said}`
     return new SluiceError("STORE_UNKNOWN", message, { cause })

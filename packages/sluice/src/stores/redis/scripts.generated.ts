@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "440fd675541446c509604e0b3bdc24c91257f539",
+    sha: "ce6f746a35cfef04fa3340069b513a1d19e940b7",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -30,7 +30,7 @@ parts = parts + 1
 kinds[parts], at = ARGV[at], at + 1
 local width, bytes
 if kinds[parts] == "bucket" then
-width, bytes = 3, 12
+width, bytes = 4, (ARGV[at + 3] + 0) == 1 and 12 or 22
 elseif kinds[parts] == "fixedWindow" then
 width, bytes = 4, 25
 end
@@ -71,21 +71,32 @@ local part = looked + 1
 local from, place = begin + begins[part], places[part]
 local text, expiresAt, before, merges, gone, first, second
 if kinds[part] == "bucket" then
-local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
+local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 do
-local full = now
+local full, part, of = now, 0, parts
 before = 0
 if whole then
+if parts == 1 then
 full = unpack(">i7", value, from)
+else
+local _
+full, _, part, of = unpack(">i7I5I5I5", value, from)
+end
 before = full + 1
 end
 local ahead = cost
-if full > now then ahead = full - now + cost end
-if ahead <= span and (before > 0 or fresh and not value) then
+if full >= now then ahead = (full - now) * parts + part + cost end
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+if parts == 1 then
 first = ahead
-expiresAt = now + ahead + 1
-text = pack(">i7I5", now + ahead, reach)
+text = pack(">i7I5", now + first, reach)
+else
+second = ahead % parts
+first = (ahead - second) / parts
+text = pack(">i7I5I5I5", now + first, reach, second, parts)
+end
+expiresAt = now + first + 1
 end
 end
 elseif kinds[part] == "fixedWindow" then
@@ -159,26 +170,38 @@ end
 end
 if failed then error({ err = failed }) end
 end
-sizes.bucket = 12
+function sizes.bucket(terms)
+return (terms.parts or 1) == 1 and 12 or 22
+end
 function plain.bucket(terms, key, value, count, reply)
-if terms.parts then return nil end
-if terms.step then return nil end
-local cost, span, reach = count * terms.cost, terms.span, terms.reach
-local from, whole = 1, value and #value == 12
+local cost, span, parts, reach = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach
+if terms.step or span > 9007199254740991 then return nil end
+local from, whole = 1, value and #value == (parts == 1 and 12 or 22)
 local text, expiresAt, before, merges, gone, first, second
 do
-local full = now
+local full, part, of = now, 0, parts
 before = 0
 if whole then
+if parts == 1 then
 full = unpack(">i7", value, from)
+else
+local _
+full, _, part, of = unpack(">i7I5I5I5", value, from)
+end
 before = full + 1
 end
 local ahead = cost
-if full > now then ahead = full - now + cost end
-if ahead <= span and (before > 0 or fresh and not value) then
+if full >= now then ahead = (full - now) * parts + part + cost end
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+if parts == 1 then
 first = ahead
-expiresAt = now + ahead + 1
-text = pack(">i7I5", now + ahead, reach)
+text = pack(">i7I5", now + first, reach)
+else
+second = ahead % parts
+first = (ahead - second) / parts
+text = pack(">i7I5I5I5", now + first, reach, second, parts)
+end
+expiresAt = now + first + 1
 end
 end
 if not text then return nil end
@@ -186,10 +209,12 @@ local last = #reply
 reply[last + 1], reply[last + 2] = first, second
 return text, expiresAt, before, merges, gone
 end
-sizes.fixedWindow = 25
+function sizes.fixedWindow(terms)
+return 25
+end
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
-local from, whole = 1, value and #value == 25
+local from, whole = 1, value and #value == (25)
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
@@ -214,10 +239,12 @@ local last = #reply
 reply[last + 1], reply[last + 2] = first, second
 return text, expiresAt, before, merges, gone
 end
-sizes.log = 0
+function sizes.log(terms)
+return 0
+end
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
-local from, whole = 1, value and #value == 0
+local from, whole = 1, value and #value == (0)
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -353,6 +380,7 @@ local blocks = {}
 for part = 1, #plan / 2 - 1 do
 local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
 if terms.label then
+size = size(terms)
 local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
 block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
 terms.before, terms.size = block.size, size
@@ -613,7 +641,7 @@ end
 local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
-if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+if terms.parts then value = value .. pack(">I5I5", part, terms.parts) end
 if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
@@ -733,6 +761,7 @@ local at, ahead, part, _, anchor, lapsesAt, before, last, low = mended(terms, ke
 local fits = room(terms, ahead, part, 1)
 local parts, spanPart = terms.parts or 1, terms.spanPart or 0
 local carry = 2 * spanPart >= parts and 1 or 0
+if terms.step then maxWait = maxWait - maxWait % terms.step end
 local most, mostPart = 2 * terms.span + carry + maxWait, 2 * spanPart - carry * parts
 if ahead > most or (ahead == most and part > mostPart) then most, mostPart = ahead, part end
 ahead = ahead + terms.cost
@@ -1022,13 +1051,17 @@ expire(key, newest.till * 1000, view.expiresAt)
 end
 end
 local function giveOldest(terms, view, key)
-prune(key, view)
-local olderMatter = view.first > 1
+local older = view.first - 1
+local olderMatter = older > 0 and entryAt(key, older).till * 1000 > now
 if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
 call("DEL", key)
 return
 end
 if olderMatter then return end
+if older > 0 then
+call("LTRIM", key, older, -1)
+view.first = 1
+end
 local cut = reaching(key, view, terms.cost)
 local sum = (view.base + terms.cost) % WRAP
 call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)
@@ -1070,6 +1103,8 @@ return { view.last, view.sum, view.till, view.leads }
 end
 function log.restore(_, key, line)
 local at, sum, till, leads = spread(line)
+local base = entryAt(key, 0).sum
+if units(sum, base) > units(entryAt(key, -1).sum, base) then return call("DEL", key) end
 local before = call("LINDEX", key, -2)
 if before and entry(0, before).sum == sum then
 call("LTRIM", key, 0, -2)
@@ -1370,7 +1405,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "77a256538dae2b5c2d40e0a1d7645ed1c510c1c6",
+    sha: "a49a9456a442a2e442a04b3165e7ff3fa67073ff",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1389,7 +1424,7 @@ local values
 local fresh = false
 if ARGV[5] then
 local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
-if #ARGV == 3 + 3 then
+if #ARGV == 4 + 3 then
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1407,26 +1442,38 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-local cost, span, reach = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0
+local cost, span, parts, reach = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local size = (parts == 1 and 12 or 22)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
 local length = value and #value
-local from, whole = 1, length == 12
+local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
-local full = now
+local full, part, of = now, 0, parts
 before = 0
 if whole then
+if parts == 1 then
 full = unpack(">i7", value, from)
+else
+local _
+full, _, part, of = unpack(">i7I5I5I5", value, from)
+end
 before = full + 1
 end
 local ahead = cost
-if full > now then ahead = full - now + cost end
-if ahead <= span and (before > 0 or fresh and not value) then
+if full >= now then ahead = (full - now) * parts + part + cost end
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+if parts == 1 then
 first = ahead
-expiresAt = now + ahead + 1
-text = pack(">i7I5", now + ahead, reach)
+text = pack(">i7I5", now + first, reach)
+else
+second = ahead % parts
+first = (ahead - second) / parts
+text = pack(">i7I5I5I5", now + first, reach, second, parts)
+end
+expiresAt = now + first + 1
 end
 end
 if not text then break end
@@ -1455,7 +1502,7 @@ local terms, texts = {}, {}
 local kinds, places, begins = {}, {}, {}
 while at <= #ARGV do
 parts = parts + 1
-local width, bytes = 3, 12
+local width, bytes = 4, (ARGV[at + 3] + 0) == 1 and 12 or 22
 local label = ARGV[at]
 head = head .. pack("Bc0B", #label, label, bytes)
 places[parts], begins[parts] = at, size
@@ -1492,21 +1539,32 @@ while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
 local text, expiresAt, before, merges, gone, first, second
-local cost, span, reach = terms[place + 1], terms[place + 2], terms[place + 3]
+local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 do
-local full = now
+local full, part, of = now, 0, parts
 before = 0
 if whole then
+if parts == 1 then
 full = unpack(">i7", value, from)
+else
+local _
+full, _, part, of = unpack(">i7I5I5I5", value, from)
+end
 before = full + 1
 end
 local ahead = cost
-if full > now then ahead = full - now + cost end
-if ahead <= span and (before > 0 or fresh and not value) then
+if full >= now then ahead = (full - now) * parts + part + cost end
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+if parts == 1 then
 first = ahead
-expiresAt = now + ahead + 1
-text = pack(">i7I5", now + ahead, reach)
+text = pack(">i7I5", now + first, reach)
+else
+second = ahead % parts
+first = (ahead - second) / parts
+text = pack(">i7I5I5I5", now + first, reach, second, parts)
+end
+expiresAt = now + first + 1
 end
 end
 if not text then break end
@@ -1559,26 +1617,38 @@ end
 end
 if failed then error({ err = failed }) end
 end
-sizes.bucket = 12
+function sizes.bucket(terms)
+return (terms.parts or 1) == 1 and 12 or 22
+end
 function plain.bucket(terms, key, value, count, reply)
-if terms.parts then return nil end
-if terms.step then return nil end
-local cost, span, reach = count * terms.cost, terms.span, terms.reach
-local from, whole = 1, value and #value == 12
+local cost, span, parts, reach = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach
+if terms.step or span > 9007199254740991 then return nil end
+local from, whole = 1, value and #value == (parts == 1 and 12 or 22)
 local text, expiresAt, before, merges, gone, first, second
 do
-local full = now
+local full, part, of = now, 0, parts
 before = 0
 if whole then
+if parts == 1 then
 full = unpack(">i7", value, from)
+else
+local _
+full, _, part, of = unpack(">i7I5I5I5", value, from)
+end
 before = full + 1
 end
 local ahead = cost
-if full > now then ahead = full - now + cost end
-if ahead <= span and (before > 0 or fresh and not value) then
+if full >= now then ahead = (full - now) * parts + part + cost end
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+if parts == 1 then
 first = ahead
-expiresAt = now + ahead + 1
-text = pack(">i7I5", now + ahead, reach)
+text = pack(">i7I5", now + first, reach)
+else
+second = ahead % parts
+first = (ahead - second) / parts
+text = pack(">i7I5I5I5", now + first, reach, second, parts)
+end
+expiresAt = now + first + 1
 end
 end
 if not text then return nil end
@@ -1639,6 +1709,7 @@ local blocks = {}
 for part = 1, #plan / 2 - 1 do
 local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
 if terms.label then
+size = size(terms)
 local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
 block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
 terms.before, terms.size = block.size, size
@@ -1899,7 +1970,7 @@ end
 local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
 local value = pack(">i7I5", full, reach)
 local expiresAt = full + 1
-if part > 0 then value = value .. pack(">I5I5", part, terms.parts) end
+if terms.parts then value = value .. pack(">I5I5", part, terms.parts) end
 if anchor then
 value = value .. pack(">i7I7", anchor, lapsesAt)
 expiresAt = max(expiresAt, lapsesAt)
@@ -2060,7 +2131,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "8836547e4d6fe630ec89281dbadaa9164ff7cfe1",
+    sha: "634792400e4e2bf2c25d1ab0c7dcafecfcfa71ae",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2098,10 +2169,11 @@ fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
 local cost, limit, window, aligned = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local size = (25)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
 local length = value and #value
-local from, whole = 1, length == 25
+local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2255,10 +2327,12 @@ end
 end
 if failed then error({ err = failed }) end
 end
-sizes.fixedWindow = 25
+function sizes.fixedWindow(terms)
+return 25
+end
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
-local from, whole = 1, value and #value == 25
+local from, whole = 1, value and #value == (25)
 local text, expiresAt, before, merges, gone, first, second
 do
 local start, stop, used, reach = now, now, 0, 0
@@ -2336,6 +2410,7 @@ local blocks = {}
 for part = 1, #plan / 2 - 1 do
 local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
 if terms.label then
+size = size(terms)
 local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
 block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
 terms.before, terms.size = block.size, size
@@ -2674,7 +2749,7 @@ end
 return reply`,
   },
   log: {
-    sha: "f2f1b74ef50c7668da06202a0ca7a0a4a1d4b1b8",
+    sha: "9813d04135481fa0e28e7b6c64dd5f9f707021f2",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2695,10 +2770,11 @@ if ARGV[5] then
 local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
 local cost, limit, window, merge = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local size = (0)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
 local length = value and #value
-local from, whole = 1, length == 0
+local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
 local text, expiresAt, before, merges, gone, first, second
 do
@@ -2875,10 +2951,12 @@ end
 end
 if failed then error({ err = failed }) end
 end
-sizes.log = 0
+function sizes.log(terms)
+return 0
+end
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
-local from, whole = 1, value and #value == 0
+local from, whole = 1, value and #value == (0)
 local text, expiresAt, before, merges, gone, first, second
 do
 local WRAP = 281474976710656
@@ -2980,6 +3058,7 @@ local blocks = {}
 for part = 1, #plan / 2 - 1 do
 local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
 if terms.label then
+size = size(terms)
 local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
 block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
 terms.before, terms.size = block.size, size
@@ -3343,13 +3422,17 @@ expire(key, newest.till * 1000, view.expiresAt)
 end
 end
 local function giveOldest(terms, view, key)
-prune(key, view)
-local olderMatter = view.first > 1
+local older = view.first - 1
+local olderMatter = older > 0 and entryAt(key, older).till * 1000 > now
 if view.till * 1000 <= now or (not olderMatter and terms.cost >= view.total) then
 call("DEL", key)
 return
 end
 if olderMatter then return end
+if older > 0 then
+call("LTRIM", key, older, -1)
+view.first = 1
+end
 local cut = reaching(key, view, terms.cost)
 local sum = (view.base + terms.cost) % WRAP
 call("LTRIM", key, cut.sum == sum and cut.index or cut.index - 1, -1)

@@ -1,4 +1,4 @@
-import type { RedisClient } from "../client.js"
+import { checkClient, type RedisClient } from "../client.js"
 
 /** The part of a valkey-glide client, single or cluster, that is used. */
 export interface GlideLike {
@@ -12,6 +12,7 @@ export interface GlideLike {
  * with SCRIPT LOAD and a third trip; as plain commands the scripts take one, and two where they are unknown.
  */
 export function glide(client: GlideLike): RedisClient {
+  checkClient("glide", client, ["customCommand"])
   const run = (command: string, script: string, keys: readonly string[], args: readonly string[]) =>
     client.customCommand([command, script, String(keys.length), ...keys, ...args])
   return {

@@ -1,4 +1,4 @@
-import type { RedisClient } from "../client.js"
+import { checkClient, type RedisClient } from "../client.js"
 
 /** The part of an ioredis or iovalkey `Redis` or `Cluster` that is used. */
 export interface IoredisLike {
@@ -9,6 +9,7 @@ export interface IoredisLike {
 
 /** Lets a store use a client of ioredis or iovalkey, single, Cluster or Sentinel. */
 export function ioredis(client: IoredisLike): RedisClient {
+  checkClient("ioredis", client, ["evalsha", "eval"])
   return {
     clustered: client.isCluster === true,
     runByHash: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),

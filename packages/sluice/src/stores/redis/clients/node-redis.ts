@@ -1,4 +1,4 @@
-import type { RedisClient } from "../client.js"
+import { checkClient, type RedisClient } from "../client.js"
 
 interface ScriptOptions {
   keys: string[]
@@ -15,6 +15,7 @@ export interface NodeRedisLike {
 
 /** Lets a store use a node-redis client, single, Cluster or Sentinel. */
 export function nodeRedis(client: NodeRedisLike): RedisClient {
+  checkClient("nodeRedis", client, ["evalSha", "eval"])
   return {
     clustered: client.masters !== undefined,
     runByHash: (sha, keys, args) => client.evalSha(sha, { keys: [...keys], arguments: [...args] }),

@@ -2,10 +2,11 @@
 if #ARGV == TERMS + 3 then
   --@ read
   --@ terms of the call
+  local size = SIZE
   for i = 1, keys do
     local key, value = KEYS[i], values and values[i]
     local length = value and #value
-    local from, whole = 1, length == SIZE
+    local from, whole = 1, length == size
     local cost = counts and cost * counts[i] or cost
     local text, expiresAt, before, merges, gone, first, second
     --@ plain

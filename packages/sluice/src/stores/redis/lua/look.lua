@@ -1,5 +1,7 @@
 -- Looks at a plain ask: see plain.lua.
-sizes.NAME = SIZE
+function sizes.NAME(terms)
+  --@ size of a plan
+end
 function plain.NAME(terms, key, value, count, reply)
   --@ terms of a plan
   local from, whole = 1, value and #value == SIZE

@@ -64,6 +64,7 @@ local function blocksOf(plan)
   for part = 1, #plan / 2 - 1 do
     local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
     if terms.label then
+      size = size(terms)
       local block = blocks[terms.with] or { head = "\0", size = 0, text = "", ends = 0 }
       block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\0"
       terms.before, terms.size = block.size, size

@@ -1,0 +1,73 @@
+import { Redis } from "ioredis"
+import { createLimiter, memoryStore, type Policy, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { manualClock } from "sluice/testing"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const logs: readonly (readonly [string, Policy])[] = [
+  ["slidingLog", slidingLog({ limit: 100, window: "1s" })],
+  ["slidingWindow", slidingWindow({ limit: 100, window: "1s", buckets: 100 })],
+]
+
+describe.each(["memory", "Redis"])("in %s", (where) => {
+  function setUp<P extends Policy>(policy: P, options: object = {}) {
+    const clock = manualClock()
+    const store = where === "memory" ? memoryStore({ clock }) : redisStore(ioredis(client), { clock })
+    const limiter = createLimiter({ name: crypto.randomUUID(), policy: policy as Policy, store, ...options })
+    return { clock, limiter }
+  }
+
+  test.each(logs)(
+    "what is cancelled comes back, however many entries have run out (%s)",
+    async (_, policy) => {
+      const { clock, limiter } = setUp(policy)
+      for (let i = 0; i < 100; i += 1) {
+        await limiter.tryAcquire("k")
+        clock.advance(10)
+      }
+      clock.advance(2_000)
+      await limiter.tryAcquire("k", { cost: 20 })
+      const { cancel } = await limiter.reserve("k", { cost: 50 })
+      expect(await limiter.peek("k")).toMatchObject({ remaining: 30 })
+      expect(await cancel()).toBe(true)
+      expect(await limiter.peek("k")).toMatchObject({ remaining: 80 })
+    },
+  )
+
+  test("a turn that is given up leaves nothing spent where more was given back than was spent", async () => {
+    const { limiter } = setUp(slidingLog({ limit: 10, window: "1d" }), { maxWait: "2d" })
+    const { cancel } = await limiter.reserve("k", { cost: 10 })
+    await limiter.refund("k", 10)
+    await limiter.tryAcquire("k", { cost: 4 })
+    const stop = new AbortController()
+    const waited = limiter.acquire("k", { cost: 8, signal: stop.signal }).catch((reason: unknown) => reason)
+    await cancel()
+    stop.abort("enough")
+    expect(await waited).toBe("enough")
+    expect(await limiter.peek("k", { cost: 10 })).toMatchObject({ allowed: true, remaining: 10 })
+  })
+
+  test("debt of a bucket by intervals is paid within maxWait and two periods", async () => {
+    const hourly = tokenBucket({ capacity: 1, refill: 1, every: "1h", mode: "interval" })
+    for (const [maxWait, hours] of [
+      [1, 2],
+      ["1h", 3],
+    ] as const) {
+      const { limiter } = setUp(hourly, { maxWait })
+      for (let i = 0; i < 9; i += 1) await limiter.charge("k", 1)
+      expect(await limiter.peek("k")).toMatchObject({ retryAfter: hours * 3_600_000 })
+    }
+  })
+})
