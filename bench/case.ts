@@ -19,9 +19,6 @@ export interface Case {
   run(bench: Bench): Promise<Result[]>
 }
 
-/** Subjects that a version of a library does not have are left out. */
-export type Candidates = readonly Promise<Subject | undefined>[]
-
 /** The subjects that have run in this process, and how long one that has not is warmed up. */
 const compiled = new Set<string>()
 const firstMs = 600
@@ -29,10 +26,10 @@ const firstMs = 600
 /** Puts all candidates under the same closed loop. */
 export async function compare(
   { redis, pace, progress }: Bench,
-  candidates: Candidates,
+  candidates: readonly Promise<Subject>[],
   load: Omit<Load, "ms">,
 ): Promise<Row[]> {
-  const subjects = (await Promise.all(candidates)).filter((subject) => subject !== undefined)
+  const subjects = await Promise.all(candidates)
   const run = (subject: Subject, ms: number, warming: boolean) =>
     warming ? warmUp(subject, ms) : closedLoop(subject, redis, { ...load, ms })
   // with few in flight V8 would not get round to compiling what is measured, nor ever at once

@@ -2,7 +2,6 @@ import { tokenBucket } from "sluice"
 import type { Case } from "../case.js"
 import type { LeaseReply, LeaseRequest } from "../lease-worker.js"
 import { rowOf } from "../rounds.js"
-import { leasedSluice } from "../subjects/sluice.js"
 import { startWorker } from "../worker.js"
 
 const [capacity, perSecond] = [2_000, 10_000]
@@ -19,10 +18,6 @@ export const leaseProcesses: Case = {
   id,
   title: "four processes with leases",
   async run({ redis, pace, progress }) {
-    const probe = await leasedSluice(redis)
-    if (probe === undefined) return [{ id, title, rows: [], notes: ["skipped, this version has no leases"] }]
-    await probe.close()
-
     const seconds = pace.quick ? 5 : 60
     progress.step(`${seconds} seconds`)
     const startsAt = Date.now() + 1_500

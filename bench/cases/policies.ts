@@ -15,6 +15,9 @@ export const otherPolicies: Record<string, Policy> = {
   slidingLog: slidingLog({ limit, window }),
   slidingWindow: slidingWindow({ limit, window }),
   leakyBucket: leakyBucket({ capacity: limit, leak: 1_000, every: "1s" }),
+  // a unit takes a third of a microsecond more than a whole number of them, which is counted to the third
+  "tokenBucket, 30 a second": tokenBucket({ capacity: plenty, refill: 30, every: "1s" }),
+  "tokenBucket by intervals": tokenBucket({ capacity: plenty, refill: 10, every: "1s", mode: "interval" }),
 }
 
 export const policies: Case = {
@@ -49,6 +52,14 @@ export const threePolicies: Case = {
           second: roomy("1s"),
           minute: fixedWindow({ limit: plenty, window: "1m" }),
           hour: slidingWindow({ limit: plenty, window: "1h" }),
+        },
+      }),
+      sluice(redis, {
+        name: "sluice, one with a fraction",
+        policy: {
+          second: tokenBucket({ capacity: plenty, refill: 30, every: "1s" }),
+          minute: roomy("1m"),
+          hour: roomy("1h"),
         },
       }),
       flexibleUnion(redis, durations),

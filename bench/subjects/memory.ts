@@ -1,6 +1,6 @@
 import { RateLimiter } from "limiter"
 import { RateLimiterMemory } from "rate-limiter-flexible"
-import { createLimiter, type Decision, tokenBucket } from "sluice"
+import { createLimiter, type Decision, slidingWindow, tokenBucket } from "sluice"
 import { baseline, plenty } from "../subject.js"
 
 export type Decide = (key: string) => Promise<unknown>
@@ -10,6 +10,11 @@ export const memorySubjects: Record<string, () => Decide> = {
   sluice() {
     // a unit takes a minute to come back: no key is forgotten during a run
     const limiter = createLimiter({ policy: tokenBucket({ capacity: 1_000_000, refill: 1, every: "1m" }) })
+    return (key) => limiter.tryAcquire(key)
+  },
+
+  "sluice slidingWindow"() {
+    const limiter = createLimiter({ policy: slidingWindow({ limit: 1_000_000, window: "1h" }) })
     return (key) => limiter.tryAcquire(key)
   },
 

@@ -1,11 +1,4 @@
-import {
-  createLimiter,
-  type Decision,
-  type LimiterOptions,
-  type Policies,
-  SluiceError,
-  tokenBucket,
-} from "sluice"
+import { createLimiter, type Decision, type Policies, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import type { Connecting } from "../redis.js"
 import { plenty, type Subject, serial, type WaitingSubject } from "../subject.js"
@@ -25,9 +18,7 @@ export interface SluiceOptions {
 export async function sluice(on: Connecting, options: SluiceOptions = {}): Promise<Subject> {
   const { policy = roomyBucket, lease = false, limiter: called = `bench${serial()}` } = options
   const client = await on.connect()
-  const common = { name: called, policy, store: redisStore(ioredis(client)) }
-  // the cast lets this compile against versions that have no leases
-  const limiter = createLimiter((lease ? { ...common, lease: true } : common) as LimiterOptions<Policies>)
+  const limiter = createLimiter({ name: called, policy, store: redisStore(ioredis(client)), lease })
   return {
     name: options.name ?? "sluice",
     decide: (key) => limiter.tryAcquire(key),
@@ -42,17 +33,9 @@ export async function sluice(on: Connecting, options: SluiceOptions = {}): Promi
   }
 }
 
-/** The same with leases; nothing from a version that has none. */
-export async function leasedSluice(
-  on: Connecting,
-  options: SluiceOptions = {},
-): Promise<Subject | undefined> {
-  try {
-    return await sluice(on, { name: "sluice, leased", ...options, lease: true })
-  } catch (error) {
-    if (error instanceof SluiceError && error.code === "INVALID_OPTION") return undefined
-    throw error
-  }
+/** The same with leases. */
+export function leasedSluice(on: Connecting, options: SluiceOptions = {}): Promise<Subject> {
+  return sluice(on, { name: "sluice, leased", ...options, lease: true })
 }
 
 /** Callers that wait for their turn, on Redis or, without one, in memory. */
