@@ -3,7 +3,7 @@
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 
-const limit = 16_384
+const limit = 17_000
 const entry = process.argv[2] ?? "packages/sluice/dist/index.js"
 
 const { outputFiles } = await build({
