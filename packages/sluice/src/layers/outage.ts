@@ -180,10 +180,10 @@ export function outage(
       return guard([settlement.place], () => store.settle(settlement))
     },
 
-    async forget(places) {
-      await guard(places, () => store.forget(places))
+    forget(places) {
+      const done = guard(places, () => store.forget(places))
       // not before, or who is told that it could not be done would find that it was
-      fallback.forget(places)
+      return isPromise(done) ? done.then(() => fallback.forget(places)) : fallback.forget(places)
     },
   }
   return offerShortcut(guarded, (charged) => {

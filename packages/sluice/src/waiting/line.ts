@@ -7,6 +7,15 @@ export interface Waiter {
   reject(reason: unknown): void
 }
 
+/** A turn that was booked, and when it comes by the timers of this process. */
+interface BookedTurn {
+  readonly due: number
+  readonly answer: Answer
+}
+
+/** Milliseconds by which turns of the same moment may seem to come apart, for they are heard of one by one. */
+const APART = 100
+
 /**
  * Those in this process who wait for the same: turns and waiters, each in order. The first in line has the first
  * turn, whoever booked it; when somebody goes, all behind move up and the last turn is left over.
@@ -15,13 +24,8 @@ export class Line {
   readonly name: string
   /** In the order of asking. */
   readonly #waiters = new Set<Waiter>()
-  /** In the order of the store's line, whose last turn is the one to be given back as if it had never been booked. */
-  readonly #turns: Answer[] = []
-  /**
-   * When they come by the timers of this process, soonest first: turns of nearly the same moment may be heard of in another
-   * order. Each is no sooner than its turn, so the first of these is no sooner than the first of those, and so on.
-   */
-  readonly #dues: number[] = []
+  /** Soonest first. */
+  readonly #turns: BookedTurn[] = []
   /** Who has asked and has no answer yet; true if that one has gone with the turn of another. */
   readonly #asking = new Map<Waiter, boolean>()
 
@@ -30,7 +34,7 @@ export class Line {
   }
 
   get dues(): readonly number[] {
-    return this.#dues
+    return this.#turns.map(({ due }) => due)
   }
 
   get isEmpty(): boolean {
@@ -56,18 +60,21 @@ export class Line {
   }
 
   /** Adds a turn that was booked, and comes at `due`. */
-  add(due: number, turn: Answer): void {
-    insert(this.#turns, turn, comesAfter)
-    insert(this.#dues, due, (a, b) => a > b)
+  add(due: number, answer: Answer): void {
+    const turns = this.#turns
+    let at = turns.length
+    // seldom anywhere but at the end
+    while (at > 0 && (turns[at - 1] as BookedTurn).due > due) at -= 1
+    turns.splice(at, 0, { due, answer })
   }
 
   /** Gives the first in line its turn, if it has come. */
   serve(now: number): boolean {
-    const [due] = this.#dues
+    const [turn] = this.#turns
     const [waiter] = this.#waiters
-    if (due === undefined || waiter === undefined || due > now) return false
-    this.#dues.shift()
-    this.#go(waiter, this.#turns.shift() as Answer)
+    if (turn === undefined || waiter === undefined || turn.due > now) return false
+    this.#turns.shift()
+    this.#go(waiter, turn.answer)
     return true
   }
 
@@ -79,11 +86,22 @@ export class Line {
     return true
   }
 
-  /** Takes away the last turn, if there is none in the line for it. */
+  /**
+   * Takes away the last turn, if there is none in the line for it: of those that come last, the one that is last in the
+   * store's line, which can be given back as if it had never been booked.
+   */
   leftOver(): Answer | undefined {
-    if (this.#turns.length <= this.#waiters.size) return undefined
-    this.#dues.pop()
-    return this.#turns.pop()
+    const turns = this.#turns
+    if (turns.length <= this.#waiters.size) return undefined
+    let at = turns.length - 1
+    let last = turns[at] as BookedTurn
+    const from = last.due - APART
+    for (let i = at - 1; i >= 0 && (turns[i] as BookedTurn).due >= from; i -= 1) {
+      const turn = turns[i] as BookedTurn
+      if (comesAfter(turn.answer, last.answer)) [at, last] = [i, turn]
+    }
+    turns.splice(at, 1)
+    return last.answer
   }
 
   /**
@@ -117,15 +135,9 @@ export class Line {
   }
 }
 
-/** Puts something in its place in a list; seldom anywhere but at the end. */
-function insert<T>(list: T[], added: T, isAfter: (a: T, b: T) => boolean): void {
-  let at = list.length
-  while (at > 0 && isAfter(list[at - 1] as T, added)) at -= 1
-  list.splice(at, 0, added)
-}
-
-/** Whether a turn is behind another in the store's line: of the same moment, the one that was booked later. */
+/** Whether a turn is behind another in the line of the same store: of the same moment, the one that was booked later. */
 function comesAfter(a: Answer, b: Answer): boolean {
+  if (a.source !== b.source) return false
   const [first, second] = [a.turn ?? a.at, b.turn ?? b.at]
   return first === second ? a.at > b.at : first > second
 }

@@ -75,7 +75,10 @@ export class GuardLaws {
     }
     const fail = (error: unknown) => {
       this.#end(call)
-      this.#require(this.#limiter.then === "throw", "the policy for outages decides", () => String(error))
+      const { then } = this.#limiter
+      // what nobody counts is not said to be charged
+      const mayFail = then === "throw" || (ask.mode === "charge" && typeof then === "string")
+      this.#require(mayFail, "the policy for outages decides", () => String(error))
       this.#failed(call, error)
       throw error
     }
@@ -115,8 +118,10 @@ export class GuardLaws {
   }
 
   forget(places: readonly Place[], run: () => void | PromiseLike<void>): void | PromiseLike<void> {
+    const done = this.order(run)
+    // what could not be reset counts on
+    if (isPromise(done)) return done.then(() => this.#alone?.forget(places))
     this.#alone?.forget(places)
-    return this.order(run)
   }
 
   settle(settlement: Settlement, run: () => boolean | PromiseLike<boolean>): boolean | PromiseLike<boolean> {
@@ -247,7 +252,9 @@ export class GuardLaws {
       this.#degraded += 1
       this.#require(!call.answered, "degraded only without an answer of the store", () => mode)
       this.#require(
-        then !== "throw" && (then !== "closed" || granted === 0),
+        then !== "throw" &&
+          (then !== "closed" || granted === 0) &&
+          (mode !== "charge" || typeof then === "object"),
         "the policy for outages decides",
         () => mode,
       )
