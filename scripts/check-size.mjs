@@ -3,7 +3,7 @@
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 
-const limit = 17_000
+const limit = 17_408
 const entry = process.argv[2] ?? "packages/sluice/dist/index.js"
 
 const { outputFiles } = await build({

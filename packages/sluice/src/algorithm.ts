@@ -111,8 +111,11 @@ export interface Algorithm<Terms, C extends Cells, View> {
   mend(terms: Terms, view: View, cells: C, cell: number): number
   /** The level of the view; `short` says that not all that was asked for has been granted. */
   tell(terms: Terms, view: View, short: boolean): Level
-  /** What a level means; `allowed` spares the search for a wait that is over. */
-  explain(terms: Terms, level: Level, allowed?: boolean): Explanation
+  /**
+   * What a level means; `allowed` spares the search for a wait that is over. Of who would wait for a turn, `asTurn` tells how
+   * long that is.
+   */
+  explain(terms: Terms, level: Level, allowed?: boolean, asTurn?: boolean): Explanation
   /** How long until this cost passes; `Infinity` when it never can. */
   wait(terms: Terms, level: Level): number
 }

@@ -60,11 +60,19 @@ export function decide<Name extends string>(
   for (let i = 0; i < charged.length; i += 1) {
     const { name, cost, policy: own } = charged[i] as Charge<Name>
     const policy = under?.[i] ?? own
-    const { limit, remaining, retryAfter, resetAfter } = countingOf(policy).algorithm.explain(
+    const {
+      limit,
+      remaining,
+      resetAfter,
+      retryAfter: explained,
+    } = countingOf(policy).algorithm.explain(
       termsOf(policy, cost),
       levels[i] as readonly number[],
       allowed,
+      turn > at,
     )
+    // no longer than for all of them: somebody may have given up a turn
+    const retryAfter = turn > at ? Math.min(explained, atLeast) : explained
     if (charged.length === 1) {
       // most limiters have one policy: no list is made
       return {

@@ -69,6 +69,21 @@ describe("acquire", () => {
     expect(await limiter.peek("k")).toMatchObject({ remaining: 5 })
   })
 
+  test("names the policy that makes a turn come too late", async () => {
+    const { limiter, pass } = setUp({
+      quota: slidingLog({ limit: 1_000, window: "1h" }),
+      queue: leakyBucket({ capacity: 10, leak: 1, every: "1s" }),
+    })
+    await limiter.acquire("k")
+    const refused = await limiter.tryAcquire("k", { timeout: 10 })
+    expect(refused).toMatchObject({ allowed: false, policy: "queue", remaining: 9, retryAfter: 1_000 })
+    expect(refused.policies).toMatchObject([
+      { policy: "quota", allowed: true, retryAfter: 0 },
+      { policy: "queue", allowed: false, retryAfter: 1_000 },
+    ])
+    await pass(0)
+  })
+
   test("lets nobody who only asks go before those who wait", async () => {
     const { limiter, wait, pass } = setUp(even)
     wait("a")

@@ -3,7 +3,8 @@ import type { Numbers } from "../../src/algorithm.js"
 import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket-state.js"
 import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
 import type { AnyAlgorithm } from "../../src/algorithms/index.js"
-import type { LogState, LogTerms, LogView } from "../../src/algorithms/log/log.js"
+import type { LogView } from "../../src/algorithms/log/log.js"
+import type { LogState, LogTerms } from "../../src/algorithms/log/log-state.js"
 import type { Kind } from "../support/policy-kinds.js"
 
 /** A way to count wrong, in favour of whoever asks. */

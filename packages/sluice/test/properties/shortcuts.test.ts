@@ -56,6 +56,8 @@ const others: Record<string, Policies> = {
   ...policies,
   fixedWindow: fixedWindow({ limit: 40, window: 300 }),
   "fixedWindow by the clock": fixedWindow({ limit: 40, window: 300 }),
+  slidingLog: slidingLog({ limit: 40, window: 300 }),
+  slidingWindow: slidingWindow({ limit: 40, window: 100, buckets: 1 }),
   tokenBucket: interval,
   "tokenBucket by intervals": tokenBucket({ capacity: 50, refill: 1, every: 10 }),
   "tokenBucket with parts": tokenBucket({ capacity: 50, refill: 3, every: 7 }),

@@ -210,8 +210,8 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     return parts > 1 ? levelOf(view.ahead, view.part) : levelOf(view.ahead)
   },
 
-  explain(terms, level, allowed = false) {
-    const { parts, span, spanPart, capacity, step } = terms
+  explain(terms, level, allowed = false, asTurn = false) {
+    const { parts, span, spanPart, capacity, step, queue } = terms
     const ahead = level[0] as number
     const part = level[1] ?? 0
     const late = level[2] ?? 0
@@ -220,7 +220,7 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     return {
       limit: capacity,
       remaining: left < 0 ? 0 : unitsIn(left, spanPart - part + borrow * parts, terms),
-      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
+      retryAfter: allowed ? 0 : wholeMilliseconds(asTurn && queue === 1 ? ahead : this.wait(terms, level)),
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
   },

@@ -1,6 +1,6 @@
 import { levelOf } from "../../algorithm.js"
 import type { Twin } from "../twin.js"
-import type { LogTerms } from "./log.js"
+import type { LogTerms } from "./log-state.js"
 
 export const logTwin: Twin<LogTerms> = {
   name: "log",

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { fixedWindow, type Policy, slidingLog, slidingWindow } from "../../policy.js"
-import { type LogState, log } from "./log.js"
+import { log } from "./log.js"
+import type { LogState } from "./log-state.js"
 
 const now = 1_780_000_000_000_000
 const ms = 1_000

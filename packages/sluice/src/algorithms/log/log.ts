@@ -2,36 +2,19 @@ import { type Algorithm, levelOf } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
 import { firstThat } from "./first-that.js"
-
-/**
- * The sliding log, and the sliding window as the same log merged.
- *
- * Every grant is an entry with its time and the running total of all units up to it, so that the units of
- * any stretch of the log are one subtraction and nothing can disagree. An entry counts while
- * `at + window > now`. Grants that fall into one sub-window of `merge` microseconds share an entry, which
- * takes the time of its newest unit; for the log itself `merge` is 1.
- *
- * The oldest entry is a base: the running total before the entries that follow.
- *
- * A booked turn is an entry with a time to come. Until then nobody goes before it.
- */
-export interface LogTerms {
-  readonly limit: number
-  readonly window: number
-  readonly merge: number
-  readonly cost: number
-}
-
-/** Entries are columns, the base at position `start`. */
-export interface LogState {
-  readonly at: number[]
-  readonly sum: number[]
-  /** The millisecond until which a policy that granted it, or one before it, looks back at an entry. */
-  readonly till: number[]
-  /** Milliseconds by which an entry was ahead of the clock when it was booked; 0 if it was not. */
-  readonly lead: number[]
-  start: number
-}
+import { spendPlain } from "./log-plain.js"
+import {
+  append,
+  columns,
+  cutAfter,
+  empty,
+  type LogState,
+  type LogTerms,
+  nth,
+  prune,
+  units,
+  WRAP,
+} from "./log-state.js"
 
 export interface LogView {
   readonly now: number
@@ -47,11 +30,6 @@ export interface LogView {
   booked: boolean
   readonly jumped: boolean
 }
-
-/** Running totals are kept modulo this, far more than the limit of any one policy. */
-const WRAP = 2 ** 48
-/** How many entries that no longer count one grant clears away. */
-const PRUNE = 32
 
 export const log: Algorithm<LogTerms, LogState[], LogView> = {
   inNumbers: false,
@@ -102,13 +80,15 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     const sameSubWindow = Math.floor(view.last / terms.merge) === Math.floor(at / terms.merge)
     if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
     append(state, at, sum, till, wholeMilliseconds(lead))
-    prune(view, view.now - lead)
+    view.first = prune(state, view.first, view.now - lead)
     view.total += granted * terms.cost
     view.last = at
     view.booked = lead > 0
     cells[cell] = state
     return till * 1_000
   },
+
+  spendPlain,
 
   turn(terms, view) {
     return this.wait(terms, this.tell(terms, view, true))
@@ -234,46 +214,6 @@ function untilEnoughLeft(terms: LogTerms, view: LogView): number {
   const { at, sum } = view.state
   const leaves = firstThat((entry) => units(nth(sum, entry), view.base) >= excess, view.first, at.length - 1)
   return Math.max(nth(at, leaves) + window - view.now, turns)
-}
-
-/** Clears away entries that count neither here nor under the policy they were granted under. */
-function prune(view: LogView, now: number): void {
-  const { state } = view
-  const most = Math.min(view.first - 1, state.start + PRUNE)
-  while (state.start < most && nth(state.till, state.start + 1) * 1_000 <= now) state.start += 1
-  if (state.start > PRUNE && state.start * 2 > state.at.length) {
-    for (const column of columns(state)) column.splice(0, state.start)
-    view.first -= state.start
-    state.start = 0
-  }
-}
-
-function empty(): LogState {
-  return { at: [0], sum: [0], till: [0], lead: [0], start: 0 }
-}
-
-function append(state: LogState, at: number, sum: number, till: number, lead: number): void {
-  state.at.push(at)
-  state.sum.push(sum)
-  state.till.push(till)
-  state.lead.push(lead)
-}
-
-function cutAfter(state: LogState, entry: number): void {
-  for (const column of columns(state)) column.length = entry + 1
-}
-
-function columns({ at, sum, till, lead }: LogState): number[][] {
-  return [at, sum, till, lead]
-}
-
-/** Units between two running totals. */
-function units(sum: number, base: number): number {
-  return (sum - base + WRAP) % WRAP
-}
-
-function nth(column: readonly number[], entry: number): number {
-  return column[entry] as number
 }
 
 function shape(policy: Policy): { limit: number; window: number; merge: number } {

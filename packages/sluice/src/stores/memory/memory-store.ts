@@ -154,7 +154,7 @@ function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Sho
   const terms = termsOf(policy, cost)
   const { spendPlain } = algorithm
   // of a state of zeros if of any that is plain
-  if (spendPlain?.(terms, zeros(), 0, 1) === undefined) return undefined
+  if (spendPlain?.(terms, algorithm.inNumbers ? zeros() : [], 0, 1) === undefined) return undefined
 
   return (key) => {
     // it would be hashed for the long way too, which takes longer than is gained
