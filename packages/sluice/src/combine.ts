@@ -54,7 +54,7 @@ const MOST_CLAIMS = 64
 /**
  * Limits over different keys, an organisation's and a user's say, asked all or nothing: `combine([organisations.on(org),
  * users.on(user)])`. One step where the store can take one; in a Cluster, keys in different slots are spent one by one
- * and given back if not all of them pass. In an outage the first of the limiters decides.
+ * and given back if not all of them pass. In an outage the first of the limiters decides. It takes up to 64 claims.
  */
 export function combine(claims: readonly Claim[]): Combined {
   if (!Array.isArray(claims) || claims.length === 0) {

@@ -73,7 +73,7 @@ function cacheOver(store: Store): Store {
     const first = parts[0] as Part
     if (!ofOneKey(parts)) {
       // some of it may have been spent and given back, beneath this cache: where keys are in different places
-      gifts += 1
+      if (answer.granted < count) gifts += 1
       for (const { scope, key } of parts) denials.delete(scope, key)
       return
     }

@@ -15,6 +15,8 @@ interface BookedTurn {
 
 /** Milliseconds by which turns of the same moment may seem to come apart, for they are heard of one by one. */
 const APART = 100
+/** How many of the last turns are looked at: more of the same moment are seldom heard of out of order by more. */
+const LOOKED_AT = 64
 
 /**
  * Those in this process who wait for the same: turns and waiters, each in order. The first in line has the first
@@ -96,7 +98,8 @@ export class Line {
     let at = turns.length - 1
     let last = turns[at] as BookedTurn
     const from = last.due - APART
-    for (let i = at - 1; i >= 0 && (turns[i] as BookedTurn).due >= from; i -= 1) {
+    const end = Math.max(turns.length - LOOKED_AT, 0)
+    for (let i = at - 1; i >= end && (turns[i] as BookedTurn).due >= from; i -= 1) {
       const turn = turns[i] as BookedTurn
       if (comesAfter(turn.answer, last.answer)) [at, last] = [i, turn]
     }
@@ -138,6 +141,7 @@ export class Line {
 /** Whether a turn is behind another in the line of the same store: of the same moment, the one that was booked later. */
 function comesAfter(a: Answer, b: Answer): boolean {
   if (a.source !== b.source) return false
-  const [first, second] = [a.turn ?? a.at, b.turn ?? b.at]
+  const first = a.turn ?? a.at
+  const second = b.turn ?? b.at
   return first === second ? a.at > b.at : first > second
 }
