@@ -12,23 +12,23 @@ import type { Signal, WaitOptions } from "./waiting/terms.js"
 
 export interface LimiterOptions<P extends Policies> extends WaitOptions {
   /** Sets its keys apart from those of other limiters on the store; `"default"` if left out. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** What it holds every key to, or a function of the key that tells. */
   readonly policy: P | ((key: string) => P)
   /** Where state lives; a memory store of its own if left out. */
-  readonly store?: Store
+  readonly store?: Store | undefined
   /**
    * Takes units of a busy key from the store in blocks and spends them here, without a round trip: `true` for blocks
    * of at most a tenth of the limit that last for 100 ms, or how long and what share. Never admits more than the
    * store has granted; in any span of time, at most what the policy admits in that span and the lease together. A store
    * in this process answers at once, and nothing is leased from it.
    */
-  readonly lease?: boolean | LeaseOptions
+  readonly lease?: boolean | LeaseOptions | undefined
   /**
    * What is done when the store does not answer in time: by default it is waited for a second, then the call rejects. A
    * store in this process always answers, and needs none of it.
    */
-  readonly outage?: OutageOptions
+  readonly outage?: OutageOptions | undefined
 }
 
 /** The policies for one call in place of the limiter's. */

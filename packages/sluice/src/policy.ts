@@ -57,9 +57,12 @@ const MOST_BUCKETS = 1_000
 
 /** Counts in windows that do not overlap: cheap, and admits up to twice the limit across an edge. */
 export function fixedWindow(options: {
-  limit: number
-  window: Duration
-  align?: "first" | "clock"
+  /** The most units in one window. */
+  readonly limit: number
+  /** How long a window lasts: `"1m"`, or milliseconds. */
+  readonly window: Duration
+  /** Whether a window opens with its first use, which is what is done if left out, or is cut at multiples of its length. */
+  readonly align?: "first" | "clock" | undefined
 }): FixedWindow {
   checkFields("INVALID_POLICY", "fixedWindow", options, ["limit", "window", "align"])
   const { limit, window, align = "first" } = options
@@ -72,7 +75,12 @@ export function fixedWindow(options: {
 }
 
 /** Remembers when each unit was spent: exact in every span, at the price of memory per grant. */
-export function slidingLog(options: { limit: number; window: Duration }): SlidingLog {
+export function slidingLog(options: {
+  /** The most units in any span of one window. */
+  readonly limit: number
+  /** How long a unit counts: `"1m"`, or milliseconds. */
+  readonly window: Duration
+}): SlidingLog {
   checkFields("INVALID_POLICY", "slidingLog", options, ["limit", "window"])
   return made({
     algorithm: "slidingLog",
@@ -82,7 +90,14 @@ export function slidingLog(options: { limit: number; window: Duration }): Slidin
 }
 
 /** The sliding log in little memory: grants of one sub-window share an entry and leave together. */
-export function slidingWindow(options: { limit: number; window: Duration; buckets?: number }): SlidingWindow {
+export function slidingWindow(options: {
+  /** The most units in any span of one window. */
+  readonly limit: number
+  /** How long a unit counts at the least: `"1m"`, or milliseconds. */
+  readonly window: Duration
+  /** How many sub-windows it has: a unit counts for up to one of them longer. 10 if left out. */
+  readonly buckets?: number | undefined
+}): SlidingWindow {
   checkFields("INVALID_POLICY", "slidingWindow", options, ["limit", "window", "buckets"])
   const { limit, window, buckets = 10 } = options
   if (!Number.isInteger(buckets) || buckets < 1 || buckets > MOST_BUCKETS) {
@@ -98,10 +113,14 @@ export function slidingWindow(options: { limit: number; window: Duration; bucket
 
 /** Lets bursts of up to `capacity` through and holds the long run to the rate of refill. */
 export function tokenBucket(options: {
-  capacity: number
-  refill: number
-  every: Duration
-  mode?: "continuous" | "interval"
+  /** How many tokens it holds: the most that pass at once. */
+  readonly capacity: number
+  /** How many tokens come `every` so often. */
+  readonly refill: number
+  /** How long `refill` tokens take to come: `"1s"`, or milliseconds. */
+  readonly every: Duration
+  /** Whether they drip in one by one, which is what is done if left out, or come all at once. */
+  readonly mode?: "continuous" | "interval" | undefined
 }): TokenBucket {
   checkFields("INVALID_POLICY", "tokenBucket", options, ["capacity", "refill", "every", "mode"])
   const { mode = "continuous" } = options
@@ -119,7 +138,14 @@ export function tokenBucket(options: {
 }
 
 /** A meter for asking, a queue with an even outflow for waiting. */
-export function leakyBucket(options: { capacity: number; leak: number; every: Duration }): LeakyBucket {
+export function leakyBucket(options: {
+  /** How many units it holds: the most that pass at once, or wait for their turn. */
+  readonly capacity: number
+  /** How many units leak out `every` so often. */
+  readonly leak: number
+  /** How long `leak` units take to leak out: `"1s"`, or milliseconds. */
+  readonly every: Duration
+}): LeakyBucket {
   checkFields("INVALID_POLICY", "leakyBucket", options, ["capacity", "leak", "every"])
   const capacity = units(options.capacity, "capacity")
   const leak = units(options.leak, "leak")

@@ -19,13 +19,13 @@ export type FetchLimits<P extends Policies> = Omit<LimiterOptions<P>, "lease">
 
 export interface FetchOptions {
   /** What calls wait in line for: a name for all of them, or told from the request, which has no body; the host of its URL if left out. */
-  readonly key?: string | ((request: Request) => string)
+  readonly key?: string | ((request: Request) => string) | undefined
   /** How often a call is sent again that was answered with 429, or with 503; 2 if left out. */
-  readonly retries?: number
+  readonly retries?: number | undefined
   /** How long an answer can hold a key back at the most; `"1m"` if left out. */
-  readonly maxHold?: Duration
+  readonly maxHold?: Duration | undefined
   /** Sends the requests; the global `fetch` if left out. */
-  readonly fetch?: typeof globalThis.fetch
+  readonly fetch?: typeof globalThis.fetch | undefined
 }
 
 /** A `fetch` that waits its turn. */

@@ -3,9 +3,9 @@ import { checkFields, SluiceError, shown } from "../errors.js"
 
 export interface LeaseOptions {
   /** How long a block may be spent; `"100ms"` if left out. */
-  readonly time?: Duration
+  readonly time?: Duration | undefined
   /** What part of the limit, and of what remains of it, a block takes at the most; 0.1 if left out. */
-  readonly share?: number
+  readonly share?: number | undefined
 }
 
 export interface LeaseTerms {

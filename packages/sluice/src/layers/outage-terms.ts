@@ -14,11 +14,11 @@ export type OutagePolicy =
 
 export interface OutageOptions {
   /** How long an answer of the store is waited for; `"1s"` if left out. */
-  readonly deadline?: Duration
+  readonly deadline?: Duration | undefined
   /** What is done when none has come in time, or none will; `"throw"` if left out. */
-  readonly then?: OutagePolicy
+  readonly then?: OutagePolicy | undefined
   /** Told once when the store, or a part of it, is given up for the time being, and once when all of it answers again. */
-  readonly onChange?: (change: OutageChange) => void
+  readonly onChange?: ((change: OutageChange) => void) | undefined
 }
 
 export interface OutageChange {

@@ -14,13 +14,13 @@ import { type Desk, Waiters } from "./waiters.js"
 
 export interface RedissonRateLimiterOptions {
   /** Who this process is under the type `PER_CLIENT`; a random id of the process if left out. */
-  readonly clientId?: string
+  readonly clientId?: string | undefined
   /** The rate to go by, and to set with the first permits, where nobody has set one or it has been forgotten. */
-  readonly config?: Rate
+  readonly config?: Rate | undefined
   /** How entries are written, which must be how the Java services read them; `"Bc0I"` if left out. */
-  readonly layout?: "Bc0I" | "Lc0I"
+  readonly layout?: "Bc0I" | "Lc0I" | undefined
   /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
-  readonly retryFor?: Duration
+  readonly retryFor?: Duration | undefined
 }
 
 export interface WaitOptions {

@@ -13,9 +13,9 @@ export interface Signal {
 
 export interface WaitOptions {
   /** How far ahead a turn may lie that somebody waits for; `"1m"` if left out. */
-  readonly maxWait?: Duration
+  readonly maxWait?: Duration | undefined
   /** How many wait in this process at the most; 10,000 if left out. */
-  readonly maxWaiters?: number
+  readonly maxWaiters?: number | undefined
 }
 
 /** Validates the options of waiting; microseconds. */
