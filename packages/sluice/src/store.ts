@@ -43,7 +43,7 @@ export interface Answer {
   readonly under?: readonly Policy[]
   /** Of a `book`: the microsecond of the turn, or of the one that would have been too late; none if none is to come. */
   readonly turn?: number
-  /** Of a turn that was booked: how the line stood under each part, first with it, then before it. */
+  /** Of a turn that was booked: what the store needs to give it back. */
   readonly marks?: readonly number[]
 }
 
@@ -116,6 +116,6 @@ export interface Store {
   leave(turn: Turn): void | PromiseLike<void>
   /** Settles a reservation: gives back as of its debit, charges the rest. False if it was settled, or is forgotten. */
   settle(settlement: Settlement): boolean | PromiseLike<boolean>
-  /** Forgets what is there, under every algorithm. */
+  /** Forgets what is there, under every algorithm: nothing that was debited or booked before is given back after. */
   forget(places: readonly Place[]): void | PromiseLike<void>
 }

@@ -28,6 +28,8 @@ export interface Twin<Terms> {
   later(terms: Terms, level: Level, us: number): Level
   /** How long what was spent now counts in full, at least: a lease of it ends no later. */
   holds(terms: Terms, level: Level): number
+  /** How many units a level of a denial says are spent, those of turns to come and of debt too; rounded up. */
+  units(terms: Terms, level: Level): number
   /**
    * What a level means as it was before the last `times` grants of it, and `us` later, told in few words: by `before`,
    * `later` and `explain` it would be the same. Undefined if there is more to look at. Left out where there always is.

@@ -1,9 +1,11 @@
+import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
+import { twinOf } from "../algorithms/twin.js"
 import { microseconds } from "../clock.js"
 import type { Policy } from "../policy.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Part, Settlement, Turn } from "../store.js"
-import { memoryStore } from "../stores/memory/memory-store.js"
+import { type MemoryStore, memoryStore } from "../stores/memory/memory-store.js"
 import { localShare } from "./local-share.js"
 import type { OutagePolicy } from "./outage-terms.js"
 
@@ -18,15 +20,29 @@ export interface Fallback {
   readonly owes: boolean
   /** Whether that may be so of one place. */
   owesFor(place: Place): boolean
-  /** What was spent here of these parts and still counts; told once. */
-  owed(parts: readonly Part[]): Part[]
+  /** What was spent, booked or is owed here of these parts and still counts, as charges; told once. */
+  owed(parts: readonly Part[]): Charged[]
   /** Counts here again what the store could not be told. */
-  owe(part: Part): void
+  owe(charged: Charged): void
+  /** The store was told, at a moment of its clock. */
+  told(charged: Charged, at: number): void
   /** Gives a turn back if it was one of here. */
   leave(turn: Turn): boolean
-  /** Settles a reservation if it was made here. */
-  settle(settlement: Settlement): boolean
+  /** Settles a reservation if it was made here: what of it is to be given back to the store, and as of when. */
+  settle(settlement: Settlement): readonly Debit[] | undefined
   forget(places: readonly Place[]): void
+}
+
+/** What the store is to be charged for. */
+export interface Charged {
+  readonly part: Part
+  readonly maxWait: number
+}
+
+/** Something that the store was charged for. */
+export interface Debit {
+  readonly part: Part
+  readonly at: number
 }
 
 export function fallbackOf(policy: OutagePolicy): Fallback {
@@ -41,8 +57,9 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
     owesFor: () => false,
     owed: () => [],
     owe: () => {},
+    told: () => {},
     leave: ({ marks }) => marks === nowhere,
-    settle: () => false,
+    settle: () => undefined,
     forget: () => {},
   }
 }
@@ -83,6 +100,8 @@ function local(share: number): Fallback {
   /** Keys that were spent from here, by policy and key. */
   const used = new Set<string>()
   const turns = new WeakSet<readonly number[]>()
+  /** Those that something was reserved of here, and when the store was told; less than any time if it was not. */
+  const reserved = new Map<string, number>()
 
   const shared = <P extends Part>(part: P): P => {
     let policy = shares.get(part.policy)
@@ -97,12 +116,18 @@ function local(share: number): Fallback {
     if (used.size < MOST_KEYS) used.add(nameOf(place))
   }
 
+  const noteReserved = (place: Place) => {
+    if (reserved.size >= MOST_KEYS) reserved.clear()
+    reserved.set(nameOf(place), -1)
+  }
+
   return {
     answer(ask) {
       const parts = ask.parts.map(shared)
       const answer = store.ask({ ...ask, parts })
       if (ask.mode !== "peek") for (const part of parts) noteUse(part)
       if (answer.marks !== undefined) turns.add(answer.marks)
+      if (ask.mode === "reserve" && answer.granted > 0) for (const part of parts) noteReserved(part)
       return { ...answer, under: parts.map(({ policy }) => policy), source: "fallback" }
     },
 
@@ -115,22 +140,18 @@ function local(share: number): Fallback {
     owed(parts) {
       const known = parts.filter((part) => used.has(nameOf(part)))
       for (const part of known) used.delete(nameOf(part))
-      const spent = known.map((part) => {
-        const { policy, ...place } = shared({ ...part, cost: 1 })
-        const { levels } = store.ask({ parts: [{ ...place, policy }], count: 1, mode: "peek" })
-        const { limit, remaining } = countingOf(policy).algorithm.explain(
-          termsOf(policy, 1),
-          levels[0] as readonly number[],
-        )
-        return { ...part, cost: limit - remaining }
-      })
+      const owed = known.flatMap((part) => chargesFor(part, shared({ ...part, cost: 1 }), store))
       store.forget(known)
-      return spent.filter(({ cost }) => cost > 0)
+      return owed
     },
 
-    owe(part) {
-      store.ask({ parts: [shared(part)], count: 1, mode: "charge", maxWait: 0 })
+    owe({ part, maxWait }) {
+      store.ask({ parts: [shared(part)], count: 1, mode: "charge", maxWait })
       noteUse(part)
+    },
+
+    told({ part }, at) {
+      if (reserved.has(nameOf(part))) reserved.set(nameOf(part), at)
     },
 
     leave(turn) {
@@ -139,13 +160,27 @@ function local(share: number): Fallback {
       return true
     },
 
-    settle: (settlement) =>
-      store.settle({
-        ...settlement,
-        back: settlement.back.map(shared),
-        more: settlement.more.map(shared),
-      }),
+    settle({ place, back, more, maxWait }) {
+      const here = { back: back.map(shared), more: more.map(shared) }
+      if (!store.settle({ place, ...here, maxWait })) return undefined
+      for (const part of more) noteUse(part)
+      // of what is counted there, nothing was given back here
+      return back.map((part) => ({ part, at: reserved.get(nameOf(part)) ?? -1 })).filter(({ at }) => at >= 0)
+    },
 
     forget: (places) => store.forget(places),
   }
+}
+
+/** What has been spent of a part, in charges of no more than the limit here: no more can be owed at once. */
+function chargesFor(part: Part, here: Part, store: MemoryStore): Charged[] {
+  const { levels } = store.ask({ parts: [here], count: 1, mode: "peek" })
+  const level = levels[0] as Level
+  const terms = termsOf(here.policy, 1)
+  const { limit, resetAfter } = countingOf(here.policy).algorithm.explain(terms, level)
+  const charged: Charged[] = []
+  for (let left = twinOf(here.policy).units(terms, level); left > 0; left -= limit) {
+    charged.push({ part: { ...part, cost: Math.min(left, limit) }, maxWait: resetAfter * 1_000 })
+  }
+  return charged
 }

@@ -26,8 +26,7 @@ function setUp<P extends Policies>(policy: P, lease: { share?: number } | true =
   const store = distantStore(here.clock, (errand) => way.route(errand), ledger)
   const limiter = createLimiter({ name: "api", policy, store, lease })
   const direct = createLimiter({ name: "api", policy, store: ledger })
-  const givenBack = () => store.errands.filter(({ kind }) => kind === "giveBack").length
-  return { limiter, direct, store, way, givenBack }
+  return { limiter, direct, store, way }
 }
 
 async function warmUp(limiter: Limiter, key = "k"): Promise<number> {
@@ -42,16 +41,29 @@ const spentOf = async (limiter: Limiter, key = "k") => {
   return limit - remaining
 }
 
+const allSpentOf = async (limiter: Limiter) => {
+  const { policies = [] } = await limiter.peek("k")
+  return policies.map(({ limit, remaining }) => limit - remaining)
+}
+
 describe("a reset", () => {
-  test("drops blocks and does not give them back", async () => {
-    const { limiter, direct, givenBack } = setUp(hourly)
+  test("drops blocks, and nothing of them goes back to what is spent after it", async () => {
+    const { limiter, direct } = setUp(hourly)
     await warmUp(limiter)
     await limiter.reset("k")
     expect(await spentOf(direct)).toBe(0)
     expect((await limiter.tryAcquire("k")).source).toBe("store")
     await limiter.close()
     expect(await spentOf(direct)).toBe(1)
-    expect(givenBack()).toBe(0)
+  })
+
+  test("of another process has nothing go back either that was debited before", async () => {
+    const { limiter, direct } = setUp(tokenBucket({ capacity: 1_000, refill: 1, every: "1h" }))
+    await warmUp(limiter)
+    await direct.reset("k")
+    await direct.tryAcquire("k", { cost: 500 })
+    await limiter.close()
+    expect(await spentOf(direct)).toBe(500)
   })
 
   test("of some of the policies gives back what was debited under the others", async () => {
@@ -60,57 +72,59 @@ describe("a reset", () => {
     const asked = await warmUp(limiter)
     await limiter.reset("k", { policy: { minute: policy.minute } })
     await limiter.close()
-    const { policies = [] } = await direct.peek("k")
-    expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, asked])
+    expect(await allSpentOf(direct)).toEqual([0, asked])
   })
 
-  test("drops a block that is under way", async () => {
-    const { limiter, store, way, givenBack } = setUp(hourly)
+  test("drops a block that is under way, and gives back what of it still counts", async () => {
+    const bucket = tokenBucket({ capacity: 1_000, refill: 1, every: "1h" })
+    const policy = { bucket, hour: hourly }
+    const { limiter, direct, store, way } = setUp(policy)
     await limiter.tryAcquire("k")
     way.route = whenTold
     const second = limiter.tryAcquire("k")
     const errands = store.errands.slice(-2)
     for (const errand of errands) errand.decide()
     way.route = soon
-    await limiter.reset("k")
+    await limiter.reset("k", { policy: { bucket } })
     for (const errand of errands) errand.answer()
     await second
+    here.clock.advance(1)
     expect((await limiter.tryAcquire("k")).source).toBe("store")
-    expect(givenBack()).toBe(0)
+    await limiter.close()
+    expect(await allSpentOf(direct)).toEqual([1, 3])
   })
 
-  test("has no block taken while it is under way, for nobody knows which of them comes first", async () => {
-    const { limiter, direct, store, way, givenBack } = setUp(hourly)
+  test("takes along what was debited while it was under way, for nobody knows what came first", async () => {
+    const { limiter, direct, store, way } = setUp(hourly)
     await warmUp(limiter)
-    way.route = whenTold
+    way.route = (errand) => errand.kind !== "forget" && errand.answer()
     const reset = limiter.reset("k")
     const forget = store.errands.at(-1) as Errand
-    way.route = soon
-    for (let i = 0; i < 50; i += 1) expect((await limiter.tryAcquire("k")).source).toBe("store")
+    await warmUp(limiter)
     forget.answer()
     await reset
+    here.clock.advance(1)
+    expect((await limiter.tryAcquire("k")).source).toBe("store")
     const asked = await warmUp(limiter)
     await limiter.close()
-    expect(await spentOf(direct)).toBe(asked)
-    expect(givenBack()).toBe(1)
+    expect(await spentOf(direct)).toBe(asked + 1)
   })
 
-  test("that the store refuses gives blocks back, and one that may have been done does not", async () => {
-    for (const [code, isGivenBack] of [
-      ["STORE_REFUSED", true],
-      ["STORE_UNKNOWN", false],
-    ] as const) {
-      const { limiter, direct, store, way } = setUp(hourly)
-      const asked = await warmUp(limiter)
-      const spent = await spentOf(direct)
-      way.route = whenTold
-      const reset = limiter.reset("k")
-      way.route = soon
-      store.errands.at(-1)?.fail(new SluiceError(code, "full"))
-      await expect(reset).rejects.toMatchObject({ code })
-      await limiter.close()
-      expect(await spentOf(direct)).toBe(isGivenBack ? asked : spent)
-    }
+  test.each([
+    ["the store refuses", "STORE_REFUSED", false],
+    ["was not made though it may have been", "STORE_UNKNOWN", false],
+    ["was made though it may not have been", "STORE_UNKNOWN", true],
+  ] as const)("that %s gives back what is still debited", async (_what, code, isMade) => {
+    const { limiter, direct, store, way } = setUp(hourly)
+    const asked = await warmUp(limiter)
+    way.route = (errand) => errand.kind !== "forget" && errand.answer()
+    const reset = limiter.reset("k")
+    const forget = store.errands.at(-1) as Errand
+    if (isMade) forget.decide()
+    forget.fail(new SluiceError(code, "full"))
+    await expect(reset).rejects.toMatchObject({ code })
+    await limiter.close()
+    expect(await spentOf(direct)).toBe(isMade ? 0 : asked)
   })
 })
 

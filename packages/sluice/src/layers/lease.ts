@@ -1,9 +1,7 @@
 import { Background } from "../background.js"
-import { SluiceError } from "../errors.js"
 import { isPromise } from "../later.js"
 import type { Charge } from "../policies.js"
 import { offerShortcut } from "../shortcut.js"
-import type { Scope } from "../state-key.js"
 import type { Answer, Ask, Leases, Part, Store } from "../store.js"
 import { anewBy, byStretch } from "../stretch.js"
 import type { LeaseTerms } from "./lease-terms.js"
@@ -23,36 +21,32 @@ const LONGEST_KEY = 256
 export function leases(store: Store, { time, share }: LeaseTerms): Leases {
   const { clock = byStretch } = store
   const table = new PlaceMap<Lease>()
-  /** How often keys are being forgotten right now: whether a block is debited before or after that cannot be told. */
-  const forgetting = new PlaceMap<number>()
   // what cannot be given back stays spent, what cannot be taken is asked for
   const background = new Background()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  const giveBack = ({ parts, units, at }: Block, isMeant: (scope: Scope) => boolean = () => true) => {
+  const giveBack = ({ parts, units, at }: Block) => {
     const left = parts
       .map((part, i) => ({ ...part, cost: units[i] as number }))
-      .filter(({ scope, cost }) => cost > 0 && isMeant(scope))
+      .filter(({ cost }) => cost > 0)
     if (left.length > 0) background.run(() => store.giveBack(left, at))
   }
 
   /** Takes a block for asks like this one, if they are many enough and the limit is far enough. */
   const refill = (lease: Lease, parts: readonly Part[], now: number) => {
     const count = lease.wanted(parts, now)
-    const { scope, key } = parts[0] as Part
-    if (lease.filling || count < 2 || forgetting.get(scope, key) !== undefined) return
+    if (lease.filling || count < 2) return
     lease.filling = true
     const life = lease.life
     const receive = (answer: Answer) => {
       lease.filling = false
-      // what was forgotten in the store meanwhile is gone here too
-      if (lease.life !== life) return
-      lease.learn(parts, answer, anewBy(clock)())
+      const isForgotten = lease.life !== life
+      if (!isForgotten) lease.learn(parts, answer, anewBy(clock)())
       if (answer.granted < count) lease.rest(now)
       if (answer.granted === 0) return
       const block = lease.blockOf(parts, answer, now)
-      if (closed || block.isOver(clock())) giveBack(block)
+      if (closed || isForgotten || block.isOver(clock())) giveBack(block)
       else lease.blocks.push(block)
     }
     const fail = () => {
@@ -130,26 +124,14 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     settle: (settlement) => store.settle(settlement),
 
     forget(places) {
-      const forgotten = new Set(places.map(({ scope }) => scope.id))
-      const dropped = places.flatMap(({ scope, key }) => table.get(scope, key)?.forget() ?? [])
-      // what was debited under policies that are not forgotten goes back
-      for (const block of dropped) giveBack(block, ({ id }) => !forgotten.has(id))
-      const done = store.forget(places)
-      if (!isPromise(done)) return done
-      for (const { scope, key } of places) forgetting.set(scope, key, (forgetting.get(scope, key) ?? 0) + 1)
-      const end = () => {
-        for (const { scope, key } of places) {
-          const left = (forgetting.get(scope, key) as number) - 1
-          if (left > 0) forgetting.set(scope, key, left)
-          else forgetting.delete(scope, key)
-        }
+      // what was debited before the store forgets is gone there, and goes back where it is not: the store can tell
+      const drop = () => {
+        for (const { scope, key } of places) table.get(scope, key)?.forget().forEach(giveBack)
       }
-      done.then(end, (error: unknown) => {
-        end()
-        // what was not forgotten is still debited
-        if (!(error instanceof SluiceError) || error.code !== "STORE_REFUSED") return
-        for (const block of dropped) giveBack(block, ({ id }) => forgotten.has(id))
-      })
+      drop()
+      const done = store.forget(places)
+      // nor can it be told here whether what was debited meanwhile was debited before or after
+      if (isPromise(done)) done.then(drop, drop)
       return done
     },
 

@@ -46,6 +46,7 @@ function setUp(options: OutageOptions, limits = {}) {
   const direct = createLimiter({ policy, store: ledger })
   return {
     limiter,
+    ledger,
     direct,
     changes,
     set: (to: typeof state) => {
@@ -223,6 +224,27 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
   })
 
+  test("is told of debt, and of the turns of those who wait", async () => {
+    const bucket = tokenBucket({ capacity: 10, refill: 10, every: 1_000 })
+    const { limiter, ledger, set } = setUp({ then: { local: 0.5 } }, { policy: bucket, name: "waits" })
+    const inFull = createLimiter({ policy: bucket, name: "waits", store: ledger })
+    set("refuses")
+    await limiter.charge("owed", 9)
+    const waits = Array.from({ length: 40 }, () => limiter.acquire("k"))
+    await vi.advanceTimersByTimeAsync(0)
+    set("answers")
+    await vi.advanceTimersByTimeAsync(150)
+    for (const key of ["other", "k", "owed"]) await limiter.peek(key)
+    await vi.advanceTimersByTimeAsync(0)
+    // 40 units less those that have come back meanwhile, 10 to a second
+    const { retryAfter } = await inFull.peek("k", { cost: 10 })
+    expect(retryAfter).toBeGreaterThan(3_700)
+    expect(retryAfter).toBeLessThanOrEqual(4_000)
+    expect((await inFull.peek("owed", { cost: 10 })).retryAfter).toBeGreaterThan(700)
+    await vi.advanceTimersByTimeAsync(8_000)
+    await Promise.all(waits)
+  })
+
   test("rejects gifts and resets, rather than to say that they were made", async () => {
     const { limiter, set } = setUp({ then: "open" })
     set("hangs")
@@ -284,6 +306,27 @@ describe("a store that does not answer", () => {
     expect(decision).toMatchObject({ allowed: true, degraded: true, remaining: 0 })
     expect(await settle(1)).toBe(true)
     expect(await limiter.peek("k")).toMatchObject({ remaining: 3, degraded: true })
+  })
+
+  test("has reservations that were made here settled where they count by then", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 1 } })
+    set("refuses")
+    const [cancelled, exact, costlier] = await Promise.all([
+      limiter.reserve("k", { cost: 1 }),
+      limiter.reserve("k", { cost: 1 }),
+      limiter.reserve("k", { cost: 2 }),
+    ])
+    set("answers")
+    await vi.advanceTimersByTimeAsync(200)
+    for (let i = 0; i < 2; i += 1) await after(0, limiter.peek("k"))
+    expect(await direct.peek("k")).toMatchObject({ remaining: 0 })
+    expect(await cancelled.cancel()).toBe(true)
+    expect(await cancelled.cancel()).toBe(false)
+    expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
+    expect(await exact.settle(1)).toBe(true)
+    expect(await costlier.settle(3)).toBe(true)
+    await after(0, limiter.peek("k"))
+    expect(await direct.peek("k")).toMatchObject({ remaining: 0 })
   })
 })
 

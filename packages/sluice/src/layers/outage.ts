@@ -119,8 +119,10 @@ export function outage(
     if (!breaker.isSound || !fallback.owes) return
     for (const owed of fallback.owed(ask.parts)) {
       background.run(async () => {
+        const { part, maxWait } = owed
         try {
-          await store.ask({ parts: [owed], count: 1, mode: "charge", maxWait: 0 })
+          const { at } = await store.ask({ parts: [part], count: 1, mode: "charge", maxWait })
+          fallback.told(owed, at)
         } catch (error) {
           // what may have been charged is not charged twice
           if (error instanceof SluiceError && error.code === "STORE_REFUSED") fallback.owe(owed)
@@ -176,8 +178,11 @@ export function outage(
     },
 
     settle(settlement) {
-      if (fallback.settle(settlement)) return true
-      return guard([settlement.place], () => store.settle(settlement))
+      const charged = fallback.settle(settlement)
+      if (charged === undefined) return guard([settlement.place], () => store.settle(settlement))
+      if (charged.length === 0) return true
+      const back = charged.map(({ part, at }) => guard([part], () => store.giveBack([part], at)))
+      return Promise.all(back).then(() => true)
     },
 
     forget(places) {

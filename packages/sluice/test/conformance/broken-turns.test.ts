@@ -1,5 +1,5 @@
 import { Redis } from "ioredis"
-import type { Ask, Store } from "sluice"
+import type { Ask, Part, Settlement, Store, Turn } from "sluice"
 import { conformance, type Rig } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { broken } from "../support/broken.js"
@@ -39,6 +39,27 @@ const keepForEver = async () => {
   for (const key of await client.keys("*")) await client.persist(key)
 }
 
+/** One that has no notes of resets when it is asked for something. */
+const withoutMoments = broken((store) => {
+  const clear = async () => {
+    for (const key of await client.keys("*:fg")) await client.del(key)
+  }
+  return {
+    async settle(settlement: Settlement) {
+      await clear()
+      return store.settle(settlement)
+    },
+    async giveBack(parts: readonly Part[], at?: number) {
+      await clear()
+      return store.giveBack(parts, at)
+    },
+    async leave(turn: Turn) {
+      await clear()
+      return store.leave(turn)
+    },
+  }
+})
+
 /** What a case says, a store that does otherwise, and how many of the cases must notice at least. */
 const breakers: readonly [says: string, how: string, least: number, breakIt: (rig: Rig) => Rig][] = [
   [
@@ -59,6 +80,27 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
       const answer = await store.ask(ask)
       if (answer.granted === 0) await store.ask({ ...ask, maxWait: 1e9 })
       return answer
+    }),
+  ],
+  [
+    "what was reserved before a reset is not given back after it",
+    "does not know of the reset",
+    12,
+    withoutMoments,
+  ],
+  [
+    "nothing that was spent or booked before a reset is given back after it",
+    "does not know of the reset",
+    12,
+    withoutMoments,
+  ],
+  [
+    "turns that are booked after a reset are given back",
+    "takes turns that are booked at the moment of a reset for earlier",
+    12,
+    wrongly("book", async (store, ask) => {
+      const { marks: [bookedAt, ...lines] = [], ...answer } = await store.ask(ask)
+      return bookedAt === undefined ? answer : { ...answer, marks: [bookedAt - 1, ...lines] }
     }),
   ],
   [

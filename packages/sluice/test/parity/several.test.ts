@@ -37,10 +37,9 @@ test.each([
   for (const [index, [history, width]] of fc.sample(batches, { seed, numRuns: 400 }).entries()) {
     const twin = reference()
     const names = new RedisKeys(`${where}-${index}`)
-    const keyOf = (part: Part) => names.of(part)
     for (const { at, operations } of batch(history, width + 2, placed)) {
       const asks = following(operations.map(askOf))
-      const { script, keys, args } = encodeAsks(keyOf, String(at), asks)
+      const { script, keys, args } = encodeAsks(names, String(at), asks)
       const reply = await client.eval(script.source, keys.length, ...keys, ...args)
       const expected = operations.map(
         (operation) => apply(twin, { ...operation, at }) ?? { granted: 0, levels: [], at },

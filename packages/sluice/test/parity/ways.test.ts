@@ -60,7 +60,7 @@ function byPlans(args: readonly string[]): string[] {
 async function answerAlike(asks: readonly SentAsk[], at: number, where: string): Promise<readonly string[]> {
   const calls = Object.entries(ways).map(([name, way]) => {
     const names = new RedisKeys(name)
-    return { way, ...encodeAsks((part) => names.of(part), String(at), asks) }
+    return { way, ...encodeAsks(names, String(at), asks) }
   })
   const seen = await Promise.all(
     calls.map(async ({ way, script, keys, args }) => {

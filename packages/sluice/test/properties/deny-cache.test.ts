@@ -40,7 +40,7 @@ async function recalled(one: Policy, other: Policy, history: readonly Step[]): P
     ...memoryStore({ clock }),
     ask: (ask) => states.ask(ask, now),
     giveBack: (parts, at) => states.giveBack(parts, now, at),
-    forget: (places) => states.forget(places),
+    forget: (places) => states.forget(places, now),
   }
   const cached = createLimiter({
     name: "n",

@@ -1,5 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
-import { createLimiter, memoryStore, type Policy, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import {
+  createLimiter,
+  memoryStore,
+  type Policies,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -69,5 +78,45 @@ describe.each(["memory", "Redis"])("in %s", (where) => {
       for (let i = 0; i < 9; i += 1) await limiter.charge("k", 1)
       expect(await limiter.peek("k")).toMatchObject({ retryAfter: hours * 3_600_000 })
     }
+  })
+})
+
+describe("on Redis, by its own clock, the note of a reset", () => {
+  const bucket = tokenBucket({ capacity: 10, refill: 10, every: "2s" })
+
+  function setUp<P extends Policies>(policy: P) {
+    const name = crypto.randomUUID()
+    const limiter = createLimiter({ name, policy, store: redisStore(ioredis(client), { denyCache: false }) })
+    const notes = () => client.keys(`*:${name}:*:fg`)
+    return { limiter, notes }
+  }
+
+  test("is there only where something was spent, and goes when that would have", async () => {
+    for (const policy of [bucket, { bucket, log: slidingLog({ limit: 5, window: "2s" }) }]) {
+      const { limiter, notes } = setUp(policy as Policies)
+      await limiter.reset("k")
+      expect(await notes()).toEqual([])
+      await limiter.tryAcquire("k", { cost: 4 })
+      await limiter.reset("k")
+      const noted = await notes()
+      expect(noted).toHaveLength(policy === bucket ? 1 : 2)
+      for (const key of noted) {
+        expect(await client.pttl(key)).toBeGreaterThan(500)
+        expect(await client.pttl(key)).toBeLessThan(3_000)
+      }
+      expect(await limiter.peek("k")).toMatchObject({ resetAfter: 0 })
+    }
+  })
+
+  test("is kept by a later reset of less for as long as before", async () => {
+    const { limiter } = setUp(bucket)
+    const before = await limiter.reserve("k", { cost: 10 })
+    await limiter.reset("k")
+    await limiter.tryAcquire("k")
+    await limiter.reset("k")
+    await sleep(1_200)
+    await limiter.tryAcquire("k", { cost: 10 })
+    expect(await before.cancel()).toBe(true)
+    expect((await limiter.peek("k")).remaining).toBeLessThan(2)
   })
 })

@@ -145,7 +145,7 @@ describe("the rights named in the docs", () => {
     const behind = "local plain, writers, sizes"
     for (const part of [partOf("bucket"), { ...partOf("window"), policy }]) {
       const asks: SentAsk[] = [{ parts: [part], mode: "spend", count: 1, follows: false }]
-      const { script, keys, args } = encodeAsks((each) => new RedisKeys("rights").of(each), "", asks)
+      const { script, keys, args } = encodeAsks(new RedisKeys("rights"), "", asks)
       expect(script.source).toContain(behind)
       const source = script.source.replace(behind, `error("left the lane")\n${behind}`)
       for (let times = 0; times < 3; times += 1) {
@@ -171,7 +171,7 @@ describe("the rights named in the docs", () => {
         { parts: [bucket], mode: "spend", count: 1, follows },
         { parts: [bucket], mode: "peek", count: 1, follows },
       ]
-      const { script, keys, args } = encodeAsks((part) => names.of(part), "", asks)
+      const { script, keys, args } = encodeAsks(names, "", asks)
       const reply = await client.eval(script.source, keys.length, ...keys, ...args)
       expect(decodeAnswers(asks, reply)).toMatchObject([{ granted: 0 }, { granted: 1 }, { granted: 1 }])
     }

@@ -28,6 +28,8 @@ interface Account {
 /** What is known of a key whether it was admitted or not. */
 interface Losses {
   readonly resets: Executed[]
+  /** Those that were no resets, but calls that were too long on their way. */
+  readonly undone: Executed[]
   /** Units given back of debits that the server knows nothing of any more. */
   strays: number
 }
@@ -67,7 +69,12 @@ export class AdmissionLaws {
       if (outcome.granted > 0) {
         for (const part of ask.parts) this.#calls.set(`${call.from} ${call.at} ${placeName(part)}`, call)
       }
-      if (this.#undoes(call, ask)) for (const place of ask.parts) this.#reset(call, placeName(place))
+      if (this.#undoes(call, ask)) {
+        for (const place of ask.parts) {
+          this.#reset(call, placeName(place))
+          this.#lossesOf(placeName(place)).undone.push(call)
+        }
+      }
       this.#noteGiven(call, ask, outcome.granted)
       if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
       const { turn = call.at, marks } = outcome.answer
@@ -180,21 +187,24 @@ export class AdmissionLaws {
     }
   }
 
-  /** Something is given back; if the debit is gone already, it is other units that are given back. */
+  /**
+   * Something is given back; if the debit is gone already, it is other units that are given back. Of what was reset, nothing
+   * is given back.
+   */
   #returned(part: Part, debit: Executed | undefined, call: Executed): void {
     const losses = this.#lossesOf(placeName(part))
     const gone =
       debit === undefined ||
       debit.lost ||
       debit.epoch !== call.epoch ||
-      losses.resets.some((reset) => !reset.lost && reset.order >= debit.order)
+      losses.undone.some((undone) => !undone.lost && undone.order >= debit.order)
     if (gone) losses.strays += part.cost
   }
 
   #lossesOf(place: string): Losses {
     let losses = this.#losses.get(place)
     if (losses === undefined) {
-      losses = { resets: [], strays: 0 }
+      losses = { resets: [], undone: [], strays: 0 }
       this.#losses.set(place, losses)
     }
     return losses

@@ -19,6 +19,8 @@ interface Balance {
 export class BalanceLaws {
   readonly #book: LawBook
   readonly #balances = new Map<string, Balance>()
+  /** Whether a caller settles something at the moment: what was charged to him goes back, not what was granted. */
+  settling = false
 
   constructor(book: LawBook) {
     this.#book = book
@@ -37,6 +39,7 @@ export class BalanceLaws {
   }
 
   returned(from: string, parts: readonly Part[]): void {
+    if (this.settling) return
     for (const part of parts) {
       const balance = this.#of(from, part)
       balance.returned += part.cost

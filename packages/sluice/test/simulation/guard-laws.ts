@@ -125,7 +125,10 @@ export class GuardLaws {
   }
 
   settle(settlement: Settlement, run: () => boolean | PromiseLike<boolean>): boolean | PromiseLike<boolean> {
+    const { balance } = this.#laws
+    balance.settling = true
     const [settled, asked] = this.#orderAndSee(run)
+    balance.settling = false
     // what was reserved without the store is settled without it
     if (settled === true && !asked) this.#alone?.settle(settlement)
     return settled
@@ -133,8 +136,8 @@ export class GuardLaws {
 
   /** A call of the outage layer to the next one. */
   beneath<T>(run: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> {
-    if (ask?.mode === "charge" && ask.maxWait === 0) {
-      if (this.#current !== undefined) this.#current.charged = true
+    if (ask?.mode === "charge" && this.#current !== undefined && ask !== this.#current.ask) {
+      this.#current.charged = true
       this.#alone?.forget(ask.parts)
       return run()
     }

@@ -45,6 +45,9 @@ interface SentTerms {
 /** The modes that have a key for what they note. */
 const noted: ReadonlySet<string> = new Set(["book", "leave", "reserve", "settle"])
 
+/** The modes that do not look back; others have a key for each part, where it is noted when that was forgotten. */
+const onlyNow: ReadonlySet<string> = new Set(["spend", "peek", "charge"])
+
 /** A place by its key on the server, and what ends the key. */
 type KeyedPlace = Place & { readonly suffix: string }
 
@@ -116,6 +119,7 @@ export function scriptCalls(policies: readonly Policy[]) {
         const part = mode === "forget" ? { policy: policies[0] as Policy, cost: 1 } : identify(suffix, terms)
         parts.push({ scope, key, ...part })
       }
+      if (!onlyNow.has(mode)) used += parts.length
       const note = noted.has(mode) ? placeAt(keys[used++] as string) : undefined
       asks.push({
         mode,

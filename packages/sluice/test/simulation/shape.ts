@@ -9,6 +9,9 @@ import {
 } from "sluice"
 import { Random } from "./random.js"
 
+/** Milliseconds: how far ahead turns may lie. */
+export const MAX_WAITS: readonly number[] = [500, 2_000, 10_000, 60_000]
+
 /** A limiter that every process has. */
 export interface LimiterShape {
   readonly name: string
@@ -83,7 +86,7 @@ function limiterOf(name: string, random: Random): LimiterShape {
     lease: leased ? { time: random.pick([50, 100, 1_000]), share: random.pick([0.1, 0.3]) } : undefined,
     deadline: random.pick([100, 250, 500, 1_000]),
     then: random.pick<OutagePolicy>(["open", "closed", "throw", { local: 0.5 }, { local: 0.25 }]),
-    maxWait: random.pick([500, 2_000, 10_000, 60_000]),
+    maxWait: random.pick(MAX_WAITS),
   }
 }
 

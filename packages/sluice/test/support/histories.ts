@@ -115,7 +115,7 @@ function operationOf(
 export function apply(played: Reference, operation: Operation): Answer | undefined {
   if (operation.call === "ask") return played.ask(operation.ask, operation.at)
   if (operation.call === "giveBack") played.giveBack(operation.parts, operation.at, operation.debitedAt)
-  else played.forget(operation.places)
+  else played.forget(operation.places, operation.at)
   return undefined
 }
 

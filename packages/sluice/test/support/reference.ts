@@ -2,6 +2,7 @@ import type { Answer, Ask, Part, Policy } from "sluice"
 import { type Place, scopeOf, stateKey } from "sluice"
 import { type Cells, type Level, zeros } from "../../src/algorithm.js"
 import { type AnyAlgorithm, countingOf, countings } from "../../src/algorithms/index.js"
+import { GRACE } from "../../src/clock.js"
 
 /** A scope for tests that need only one. */
 export const scope = scopeOf("test", "default")
@@ -10,7 +11,7 @@ export const scope = scopeOf("test", "default")
 export interface Reference {
   ask(ask: Ask, now: number): Answer
   giveBack(parts: readonly Part[], now: number, at?: number): void
-  forget(places: readonly Place[]): void
+  forget(places: readonly Place[], now: number): void
 }
 
 /** Creates a reference; another `algorithmOf` makes it count wrong on purpose. */
@@ -18,6 +19,15 @@ export function reference(
   algorithmOf: (policy: Policy) => AnyAlgorithm = (policy) => countingOf(policy).algorithm,
 ): Reference {
   const states = new Map<string, Cells>()
+  /** Until when a state matters. */
+  const untils = new Map<string, number>()
+  /** When places were forgotten, and until when that matters. */
+  const moments = new Map<string, { readonly at: number; readonly until: number }>()
+
+  const forgottenAt = (place: Place, now: number) => {
+    const { at, until } = moments.get(stateKey(place)) ?? { at: -1, until: 0 }
+    return until > now && at <= now + GRACE ? at : -1
+  }
 
   const read = (part: Part, now: number) => {
     const { policy, cost } = part
@@ -43,11 +53,12 @@ export function reference(
       const levels: Level[] = parts.map((part) => {
         const { algorithm, place, terms, view } = read(part, now)
         if (mode === "spend" && granted > 0) {
-          algorithm.take(terms, view, granted, cellsOf(algorithm, place), 0)
+          untils.set(place, algorithm.take(terms, view, granted, cellsOf(algorithm, place), 0))
         }
         if (mode === "spend" && granted === 0) {
           const cells = states.get(place)
-          if (cells !== undefined) algorithm.mend(terms, view, cells, 0)
+          const until = cells === undefined ? 0 : algorithm.mend(terms, view, cells, 0)
+          if (until > 0) untils.set(place, until)
         }
         return algorithm.tell(terms, view, granted < count)
       })
@@ -57,16 +68,27 @@ export function reference(
     giveBack(parts, now, at) {
       for (const part of parts) {
         const { algorithm, place, terms, view } = read(part, now)
-        if (at !== undefined && !algorithm.counts(terms, view, at)) continue
+        if (at !== undefined && (at <= forgottenAt(part, now) || !algorithm.counts(terms, view, at))) continue
         const cells = states.get(place)
         if (cells === undefined) continue
-        if (algorithm.give(terms, view, at, cells, 0) === 0) states.delete(place)
+        const until = algorithm.give(terms, view, at, cells, 0)
+        untils.set(place, until)
+        if (until === 0) states.delete(place)
       }
     },
 
-    forget(places) {
-      for (const place of places)
-        for (const { suffix } of countings) states.delete(`${stateKey(place)}:${suffix}`)
+    forget(places, now) {
+      for (const place of places) {
+        const name = stateKey(place)
+        let until = 0
+        for (const { suffix } of countings) {
+          const state = `${name}:${suffix}`
+          if (states.delete(state)) until = Math.max(until, untils.get(state) ?? 0)
+        }
+        if (until <= now) continue
+        const at = Math.max(now, forgottenAt(place, now) + 1)
+        moments.set(name, { at, until: Math.max(until, moments.get(name)?.until ?? 0) })
+      }
     },
   }
 }

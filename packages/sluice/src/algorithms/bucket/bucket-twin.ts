@@ -2,6 +2,7 @@ import { levelOf } from "../../algorithm.js"
 import { wholeMilliseconds } from "../../clock.js"
 import type { Twin } from "../twin.js"
 import type { BucketTerms } from "./bucket-terms.js"
+import { timeOf, unitsIn } from "./bucket-time.js"
 
 export const bucketTwin: Twin<BucketTerms> = {
   name: "bucket",
@@ -46,6 +47,12 @@ export const bucketTwin: Twin<BucketTerms> = {
   },
 
   holds: () => Number.POSITIVE_INFINITY,
+
+  units(terms, [ahead, part = 0]) {
+    const whole = unitsIn(ahead as number, part, terms)
+    const [time, timePart] = timeOf(whole, terms.unit, terms.parts)
+    return time === ahead && timePart === part ? whole : whole + 1
+  },
 
   /** Of a bucket without steps. */
   explainPlain({ parts, step, costPieces, spanPieces, capacity, unit }, level, times, us) {

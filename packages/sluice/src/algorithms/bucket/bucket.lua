@@ -135,6 +135,11 @@ function bucket.step(terms, key, count, granted, spend, reply)
   return granted
 end
 
+function bucket.till(terms, key)
+  local _, _, _, _, _, _, _, expiresAt = read(terms, key)
+  return expiresAt
+end
+
 function bucket.give(terms, key, debitedAt)
   local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
   local whole, pieces = terms.cost, terms.costPart or 0

@@ -22,4 +22,7 @@ export const fixedWindowTwin: Twin<FixedWindowTerms> = {
   },
 
   holds: (_terms, level) => level[1] as number,
+
+  // the windows before one that is yet to open are full
+  units: ({ limit, window }, [used, , opens = 0]) => (used as number) + limit * Math.ceil(opens / window),
 }

@@ -56,6 +56,11 @@ function fixedWindow.step(terms, key, count, granted, spend, reply)
   return granted
 end
 
+function fixedWindow.till(terms, key)
+  local _, _, _, _, _, expiresAt = read(terms, key)
+  return expiresAt
+end
+
 function fixedWindow.give(terms, key, debitedAt)
   local start, stop, used, reach, _, before, opens, booked = read(terms, key)
   -- a debit of an earlier window is gone with it

@@ -24,4 +24,6 @@ export const logTwin: Twin<LogTerms> = {
   },
 
   holds: ({ window }) => window,
+
+  units: (_terms, level) => level[0] as number,
 }

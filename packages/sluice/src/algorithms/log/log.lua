@@ -223,6 +223,11 @@ function log.step(terms, key, count, granted, spend, reply)
   return granted
 end
 
+function log.till(_, key)
+  local newest = call("LINDEX", key, "-1")
+  return newest and unpack(">I6", newest, 14) * 1000 or 0
+end
+
 function log.give(terms, key, debitedAt)
   if debitedAt >= 0 and debitedAt + terms.window <= now then return end
   local view = read(terms, key)

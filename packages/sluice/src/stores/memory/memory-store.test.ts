@@ -117,9 +117,19 @@ describe("a memory store", () => {
     await limiter.tryAcquire("k")
     await limiter.refund("k", 1)
     expect(store.size).toBe(0)
-    await limiter.tryAcquire("k")
+  })
+
+  test("notes that a key was reset where that had spent something, for as long as that would have counted", async () => {
+    const { clock, store, limiter } = setUp(1)
     await limiter.reset("k")
     expect(store.size).toBe(0)
+    await limiter.tryAcquire("k")
+    await limiter.reset("k")
+    expect(store.size).toBe(1)
+    clock.advance(3_600_000 + 1_001)
+    await limiter.tryAcquire("other")
+    expect(store.size).toBe(1)
+    expect((await limiter.peek("other")).remaining).toBe(1)
   })
 
   test.each([

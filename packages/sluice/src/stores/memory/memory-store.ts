@@ -1,5 +1,5 @@
 import { type Level, zeros } from "../../algorithm.js"
-import { countingOf, countings, termsOf } from "../../algorithms/index.js"
+import { countingOf, termsOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { allowedBy } from "../../decision.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
@@ -7,6 +7,7 @@ import type { Charge } from "../../policies.js"
 import { offerShortcut, type Shortcut } from "../../shortcut.js"
 import type { Place } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
+import { Forgotten } from "./forgotten.js"
 import { Shelf } from "./shelf.js"
 import { type Looked, turnsOn } from "./turns.js"
 
@@ -15,12 +16,12 @@ const LONG_KEY = 128
 
 export interface MemoryStoreOptions {
   /** Tells the time; the process clock if left out. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /**
    * How many keys it holds at the most; 1,000,000 if left out. Limits hold while the keys that matter fit: beyond
    * that a new key takes the place of an expired one, else of the one nearest to full, of a denied one last.
    */
-  readonly maxKeys?: number
+  readonly maxKeys?: number | undefined
 }
 
 /** A store in this process: answers at once, shares nothing, forgets on exit. */
@@ -50,6 +51,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 /** A store of what is on a shelf. */
 export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
+  const forgotten = new Forgotten(shelf)
   const look = ({ scope, key, policy, cost }: Part, now: number, known?: number): Looked => {
     const counting = countingOf(policy)
     const { algorithm } = counting
@@ -80,6 +82,7 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
 
   const giveBack = (parts: readonly Part[], at: number | undefined, now: number) => {
     for (const part of parts) {
+      if (at !== undefined && at <= forgotten.last([part], now)) continue
       const { algorithm, terms, slot, view } = look(part, now)
       if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
       const cells = shelf.cells(slot, algorithm)
@@ -89,7 +92,7 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
     }
   }
 
-  const turns = turnsOn(shelf, look, giveBack)
+  const turns = turnsOn(shelf, forgotten, look, giveBack)
 
   const store: MemoryStore = {
     clock,
@@ -124,12 +127,8 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
     settle: (settlement) => turns.settle(settlement, microseconds(clock)),
 
     forget(places) {
-      for (const { scope, key } of places) {
-        for (const counting of countings) {
-          const slot = shelf.find(scope, counting, key)
-          if (slot !== undefined) shelf.remove(slot)
-        }
-      }
+      const now = microseconds(clock)
+      for (const place of places) forgotten.forget(place, now)
     },
 
     get size() {

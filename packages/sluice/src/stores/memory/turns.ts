@@ -2,6 +2,7 @@ import type { Cells, Level, Numbers } from "../../algorithm.js"
 import { type AnyAlgorithm, type Counting, countingOf } from "../../algorithms/index.js"
 import type { Scope } from "../../state-key.js"
 import type { Answer, Ask, Part, Settlement, Turn } from "../../store.js"
+import type { Forgotten } from "./forgotten.js"
 import type { Shelf } from "./shelf.js"
 
 /** A part of an ask as it stands at some time. */
@@ -25,6 +26,7 @@ const reservations = { algorithm: { inNumbers: true } as AnyAlgorithm, suffix: "
 /** Asks that look further than this moment: turns, debt, and debits that are settled later; `modes.lua` is the twin. */
 export function turnsOn(
   shelf: Shelf,
+  forgotten: Forgotten,
   look: (part: Part, now: number) => Looked,
   giveBack: (parts: readonly Part[], at: number | undefined, now: number) => void,
 ) {
@@ -72,7 +74,9 @@ export function turnsOn(
     const slot = shelf.find(alike(parts), freedTurns, (parts[0] as Part).key)
     if (slot === undefined) return []
     const cells = shelf.cells(slot, freedTurns.algorithm) as Freed[][]
-    return (cells[shelf.cell(slot, freedTurns.algorithm)] as Freed[]).filter(({ at }) => at > now)
+    const freed = cells[shelf.cell(slot, freedTurns.algorithm)] as Freed[]
+    const last = forgotten.last(parts, now)
+    return freed.filter(({ at, marks }) => at > now && bookedAt(marks) > last)
   }
 
   const keepFreed = (parts: readonly Part[], freed: Freed[], now: number): void => {
@@ -92,7 +96,7 @@ export function turnsOn(
 
   /** Puts the line of each part back to where it was before a turn, given its marks. */
   const restore = (parts: readonly Part[], marks: readonly number[], now: number): void => {
-    let next = marks.length / 2
+    let next = (marks.length + 1) / 2
     for (const part of parts) {
       const { algorithm, terms, slot, view } = look(part, now)
       const line = marks.slice(next, next + algorithm.lineWidth)
@@ -124,6 +128,7 @@ export function turnsOn(
       if (wait <= maxWait) {
         const turn = now + wait
         const before = linesOf(parts, now)
+        const since = wait > 0 ? forgotten.since(parts, now) : now
         const levels = parts.map((part) => {
           let level: Level = []
           const take = ({ algorithm, terms, view }: Looked, cells: Cells, cell: number) => {
@@ -134,7 +139,7 @@ export function turnsOn(
           write(part, now, take, turn)
           return level
         })
-        return { granted: 1, levels, at: now, turn, marks: [...linesOf(parts, now), ...before] }
+        return { granted: 1, levels, at: now, turn, marks: [since, ...linesOf(parts, now), ...before] }
       }
       const refused = { granted: 0, levels: levelsAt(parts, now, true), at: now }
       const soon = Math.min(sooner, wait)
@@ -143,15 +148,18 @@ export function turnsOn(
 
     leave({ parts, at, marks }: Turn, now: number): void {
       if (at <= now) {
-        giveBack(parts, at, now)
+        const kept = parts.filter((part) => bookedAt(marks) > forgotten.last([part], now))
+        giveBack(kept, at, now)
         return
       }
+      // the line that it was in has been forgotten
+      if (bookedAt(marks) <= forgotten.last(parts, now)) return
       const freed = freedOf(parts, now)
       const behind = freed.findLastIndex((turn) => turn.at <= at) + 1
       freed.splice(behind, 0, { at, costs: parts.map(({ cost }) => cost), marks })
       // the line goes back by its last turn, and further if the turn before that was given back already
       const isLast = (lines: readonly number[], turn: Freed) =>
-        lines.every((number, i) => number === turn.marks[i])
+        lines.every((number, i) => number === turn.marks[i + 1])
       for (;;) {
         const lines = linesOf(parts, now)
         const last = freed.findLastIndex((turn) => isLast(lines, turn))
@@ -179,13 +187,13 @@ export function turnsOn(
     },
 
     /** Notes a debit of now. */
-    note({ note }: Ask, now: number): void {
+    note({ parts, note }: Ask, now: number): void {
       if (note === undefined) return
       const { place, lasts } = note
       const slot = shelf.findOrAdd(place.scope, reservations, place.key, now)
       const { near } = shelf.cells(slot, reservations.algorithm) as Numbers
       const cell = shelf.cell(slot, reservations.algorithm)
-      near[cell] = now
+      near[cell] = forgotten.since(parts, now)
       near[cell + 1] = now + lasts
       shelf.written(slot, now + lasts)
     },
@@ -203,6 +211,11 @@ export function turnsOn(
       return true
     },
   }
+}
+
+/** When a turn was booked: the first of its marks. Then come the lines of all parts, first with it, then before it. */
+function bookedAt(marks: readonly number[]): number {
+  return marks[0] as number
 }
 
 /** The part with the cost that decides when anything passes again. */

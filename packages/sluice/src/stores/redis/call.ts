@@ -5,7 +5,7 @@ import { ByCost } from "../../by-cost.js"
 import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Mode, Part } from "../../store.js"
-import { inRecord, labelOf } from "./redis-keys.js"
+import { inRecord, labelOf, type RedisKeys } from "./redis-keys.js"
 import { scripts } from "./scripts.generated.js"
 
 /** One call of a script. */
@@ -46,21 +46,29 @@ export const further: ReadonlySet<ScriptAsk["mode"]> = new Set([
 ])
 
 /** The call of `ask.lua` that carries these asks; asks alike in all but their keys share a plan. */
-export function encodeAsks(keyOf: (part: Part) => string, now: string, asks: readonly SentAsk[]): Call {
+export function encodeAsks(
+  names: Pick<RedisKeys, "of" | "note">,
+  now: string,
+  asks: readonly SentAsk[],
+): Call {
   const keys: string[] = []
   const first = asks[0] as SentAsk
   let alike = true
   let asOften = true
   let follows = false
   for (const ask of asks) {
-    const { parts, note } = ask
+    const { parts, note, mode } = ask
     for (let i = 0; i < parts.length; i += 1) {
-      if (recordBefore(parts, i) < 0) keys.push(keyOf(parts[i] as Part))
+      if (recordBefore(parts, i) < 0) keys.push(names.of(parts[i] as Part))
+    }
+    if (mode !== "spend" && mode !== "peek" && mode !== "charge") {
+      // it looks back: see state.lua
+      for (const part of parts) keys.push(names.note(part, ":fg"))
     }
     if (note !== undefined) keys.push(note.key)
     follows ||= ask.follows
     if (ask === first) continue
-    alike &&= ask.mode === first.mode && samePrice(parts, first.parts)
+    alike &&= mode === first.mode && samePrice(parts, first.parts)
     asOften &&= ask.count === first.count
   }
   // asks that come together are most often alike, or differ in how many they are

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis"
 import { describe, expect, test } from "vitest"
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from "../../policy.js"
-import { scopeOf } from "../../state-key.js"
+import { type Place, scopeOf } from "../../state-key.js"
 import type { Part } from "../../store.js"
 import { encodeAsks, type SentAsk } from "./call.js"
 import { glide } from "./clients/glide.js"
@@ -62,9 +62,11 @@ const ask = (key: string, cost = 1, follows = false): SentAsk => ({
   follows,
 })
 
+const byKey = { of: ({ key }: Part) => key, note: ({ key }: Place, name: string) => key + name }
+
 describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
-    expect(encodeAsks(({ key }) => key, "7", [ask("a"), ask("b"), ask("a", 2, true)])).toMatchObject({
+    expect(encodeAsks(byKey, "7", [ask("a"), ask("b"), ask("a", 2, true)])).toMatchObject({
       keys: ["a", "b", "a"],
       args: [
         "7",
@@ -75,14 +77,24 @@ describe("a call", () => {
     })
   })
 
+  test("that looks back says where it is noted when its parts were forgotten, before what it notes itself", () => {
+    const keysOf = (mode: SentAsk["mode"], note?: SentAsk["note"]) =>
+      encodeAsks(byKey, "7", [{ ...ask("a"), mode, note }]).keys
+    for (const mode of ["spend", "peek", "charge"] as const) expect(keysOf(mode)).toEqual(["a"])
+    for (const mode of ["give", "forget"] as const) expect(keysOf(mode)).toEqual(["a", "a:fg"])
+    const note = { key: "a:rs", place: ask("a").parts[0] as Part }
+    for (const mode of ["reserve", "settle"] as const)
+      expect(keysOf(mode, note)).toEqual(["a", "a:fg", "a:rs"])
+  })
+
   test("says so when a key comes twice", () => {
-    const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
+    const argsOf = (...asks: SentAsk[]) => encodeAsks(byKey, "7", asks).args.slice(2)
     expect(argsOf(ask("a"), ask("b", 2))).toEqual(["[1,2]"])
     expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["", "1"])
   })
 
   test("sends the terms of plain asks that are alike one by one as well", () => {
-    const argsOf = (...asks: SentAsk[]) => encodeAsks(({ key }) => key, "7", asks).args.slice(2)
+    const argsOf = (...asks: SentAsk[]) => encodeAsks(byKey, "7", asks).args.slice(2)
     const terms = ["1", "5", "1000", "0"]
     expect(argsOf(ask("a"), ask("b"))).toEqual(["", ...terms])
     expect(argsOf({ ...ask("a", 2), count: 3 })).toEqual(["", "6", "5", "1000", "0"])
@@ -102,8 +114,7 @@ describe("a call", () => {
 
   test("sends the labels of plain asks too whose policies share a record", () => {
     const names = new RedisKeys("p")
-    const argsOf = (...parts: Part[]) =>
-      encodeAsks((part) => names.of(part), "7", [{ ...ask("a"), parts }]).args.slice(2)
+    const argsOf = (...parts: Part[]) => encodeAsks(names, "7", [{ ...ask("a"), parts }]).args.slice(2)
     const named = (name: string, key = "a", cost = 1): Part => ({
       scope: scopeOf("n", name),
       key,
@@ -134,7 +145,7 @@ describe("a call", () => {
   test("sends the counts of plain asks that differ in them only, a byte each", () => {
     const argsOf = (...counts: number[]) =>
       encodeAsks(
-        ({ key }) => key,
+        byKey,
         "7",
         counts.map((count, i) => ({ ...ask(`k${i}`), count })),
       ).args.slice(1)

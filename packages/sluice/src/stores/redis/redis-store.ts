@@ -25,16 +25,16 @@ import { sharedTag } from "./slot-tag.js"
 
 export interface RedisStoreOptions {
   /** Begins every key; `"sluice:1"` if left out, the 1 being the version of the stored state. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** Tells the time in place of the server's clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /**
    * Whether what was denied is answered from memory until it may pass, for a second at the most; true if left out.
    * A refund or reset in another process is then seen within that second.
    */
-  readonly denyCache?: boolean
+  readonly denyCache?: boolean | undefined
   /** How long a call that was certainly not executed is tried again; `"500ms"` if left out, 0 for not at all. */
-  readonly retryFor?: Duration
+  readonly retryFor?: Duration | undefined
 }
 
 /** Keeps state in Redis or Valkey, where scripts decide: `redisStore(ioredis(client))`. */
@@ -58,7 +58,6 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const now = () => (clock === undefined ? "" : String(microseconds(clock)))
 
   const names = new RedisKeys(prefix)
-  const keyOf = (part: Part) => names.of(part)
   const noteOf = (place: Place, name: string) => ({ key: names.note(place, name), place })
   /** Where turns are noted that were given back under these policies. */
   const freedOf = (parts: readonly Part[]) => noteOf(parts[0] as Part, `:${digestOf(parts)}:ft`)
@@ -66,7 +65,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const route: Route = {
     client,
     patience,
-    encode: (asks) => encodeAsks(keyOf, now(), asks),
+    encode: (asks) => encodeAsks(names, now(), asks),
   }
   const send = (client.clustered === true ? gatherByTag : gather)((batch, over) =>
     deliver(route, batch, over),

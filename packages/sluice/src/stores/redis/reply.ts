@@ -43,9 +43,9 @@ function decodeAnswer({ parts, mode, count }: ScriptAsk, values: Values, at: num
   return { granted: !short ? count : count > 1 ? values.integer() : 0, levels, at }
 }
 
-/** How many integers the marks of a turn are: two lines for each part. */
+/** How many integers the marks of a turn are: when it was booked, and two lines for each part. */
 function marksOf(parts: readonly Part[]): number {
-  return parts.reduce((sum, { policy }) => sum + 2 * countingOf(policy).algorithm.lineWidth, 0)
+  return parts.reduce((sum, { policy }) => sum + 2 * countingOf(policy).algorithm.lineWidth, 1)
 }
 
 /** The values of a reply, one after the other. */

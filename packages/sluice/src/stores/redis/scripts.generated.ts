@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "ce6f746a35cfef04fa3340069b513a1d19e940b7",
+    sha: "91a147e3ce2ba8d1f19fede7407d2a50df8186c5",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -347,6 +347,7 @@ names[#names + 1], places[#places + 1] = KEYS[place], place
 end
 end
 end
+if mode == "give" or mode == "forget" then place = place + #plan / 2 - 1 end
 end
 if #names > 0 then
 local absent
@@ -538,9 +539,11 @@ terms.place = terms.place or { label = terms.label }
 terms.place.record = key
 return terms.place
 end
+local ONLY_NOW = { spend = true, peek = true, charge = true }
 local function keysOf(plan)
 local _, width = placesOf(plan)
-return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
 end
 local get
 local function recordAt(key)
@@ -552,6 +555,14 @@ if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
+end
+local function forgottenAt(part)
+local _, width = placesOf(atHand)
+local key = KEYS[used + width + part]
+local value = get(key)
+if not value or #value ~= 14 then return -1, key, 0 end
+local at, till = unpack(">I7I7", value)
+return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
 local function change(place, state, expiresAt)
@@ -702,6 +713,10 @@ if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
+function bucket.till(terms, key)
+local _, _, _, _, _, _, _, expiresAt = read(terms, key)
+return expiresAt
+end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
 local whole, pieces = terms.cost, terms.costPart or 0
@@ -831,6 +846,10 @@ reply[#reply + 1] = used
 reply[#reply + 1] = stop - now
 if granted < count then reply[#reply + 1] = opens end
 return granted
+end
+function fixedWindow.till(terms, key)
+local _, _, _, _, _, expiresAt = read(terms, key)
+return expiresAt
 end
 function fixedWindow.give(terms, key, debitedAt)
 local start, stop, used, reach, _, before, opens, booked = read(terms, key)
@@ -1084,6 +1103,10 @@ reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
+function log.till(_, key)
+local newest = call("LINDEX", key, "-1")
+return newest and unpack(">I6", newest, 14) * 1000 or 0
+end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
@@ -1158,15 +1181,27 @@ end
 local function widthsOf(plan, parts)
 local numbers = 0
 for part = 1, parts do numbers = numbers + algorithmOf(plan, part).lineWidth end
-return 7 * numbers, 7 * (1 + parts + 2 * numbers)
+return 7 * numbers, 7 * (1 + parts + 1 + 2 * numbers)
+end
+local function lastForgotten(parts)
+local last = -1
+for part = 1, parts do last = max(last, (forgottenAt(part))) end
+return last
 end
 local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
-local function comingTurns(key, width)
+local function comingTurns(key, width, parts, after)
 local turns = get(key) or ""
 local count = #turns / width
 local past = 0
 while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
-return sub(turns, past * width + 1), count > 0 and turnAt(turns, count, width) or 0
+local coming = sub(turns, past * width + 1)
+for index = #coming / width, 1, -1 do
+if after < 0 then break end
+if unpack(">i7", coming, (index - 1) * width + 7 * (1 + parts) + 1) <= after then
+coming = sub(coming, 1, (index - 1) * width) .. sub(coming, index * width + 1)
+end
+end
+return coming, count > 0 and turnAt(turns, count, width) or 0
 end
 local function keepTurns(key, turns, width, before)
 if turns == "" then return drop(key) end
@@ -1190,8 +1225,12 @@ wait = max(wait, algorithm.turn(terms, placeOf(part)))
 end
 local note = KEYS[used + keysOf(plan)]
 local lineWidth, width = widthsOf(plan, parts)
-local turns, before = "", 0
-if wait > 0 then turns, before = comingTurns(note, width) end
+local turns, before, since = "", 0, now
+if wait > 0 then
+local last = lastForgotten(parts)
+turns, before = comingTurns(note, width, parts, last)
+since = max(now, last + 1)
+end
 local first = #reply + 1
 local soonest = turns ~= "" and sameCosts(turns, width, plan, parts)
 local sooner = soonest and turnAt(turns, soonest, width) - now or huge
@@ -1203,7 +1242,7 @@ algorithm.step(terms, placeOf(part), 1, 1, false, reply)
 end
 now = now - sooner
 reply[#reply + 1] = sooner
-local marks = soonest * width - 2 * lineWidth
+local marks = soonest * width - 2 * lineWidth - 7
 for at = marks + 1, soonest * width, 7 do reply[#reply + 1] = (unpack(">i7", turns, at)) end
 keepTurns(note, without(turns, soonest, width), width, before)
 elseif wait <= maxWait then
@@ -1215,6 +1254,7 @@ algorithm.step(terms, placeOf(part), 1, 1, true, reply)
 end
 now, lead = now - wait, 0
 reply[#reply + 1] = wait
+reply[#reply + 1] = since
 for _, number in ipairs(linesOf(plan, parts, used)) do reply[#reply + 1] = number end
 for _, number in ipairs(standing) do reply[#reply + 1] = number end
 else
@@ -1247,16 +1287,17 @@ algorithm.restore(terms, placeOf(part), line)
 end
 end
 local function leave(plan, parts, used, reply)
-local turn = plan[2][1]
+local turn, booked = plan[2][1], plan[2][parts + 2]
+local last = lastForgotten(parts)
 if turn <= now then
 for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
-algorithm.give(terms, placeOf(part), turn)
+if booked > forgottenAt(part) then algorithm.give(terms, placeOf(part), turn) end
 end
-else
+elseif booked > last then
 local note = KEYS[used + keysOf(plan)]
 local lineWidth, width = widthsOf(plan, parts)
-local turns, before = comingTurns(note, width)
+local turns, before = comingTurns(note, width, parts, last)
 local behind = #turns / width
 while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
 turns = sub(turns, 1, behind * width) .. noted(plan[2]) .. sub(turns, behind * width + 1)
@@ -1302,7 +1343,8 @@ reply[first] = -1 - reply[first]
 return
 end
 local till = now + plan[2]
-set(KEYS[used + keysOf(plan)], pack(">I7I7", now, till), till, 0)
+local debitedAt = max(now, lastForgotten(parts) + 1)
+set(KEYS[used + keysOf(plan)], pack(">I7I7", debitedAt, till), till, 0)
 end
 modes.reserve = { keys = 1, answer = reserve }
 local function settle(plan, parts, used, reply)
@@ -1323,7 +1365,7 @@ for part = 1, parts do
 local algorithm, terms = algorithmOf(plan, part)
 if plan[2][part + 1] == 1 then
 algorithm.charge(terms, placeOf(part), plan[2][1], {})
-else
+elseif debitedAt > forgottenAt(part) then
 algorithm.give(terms, placeOf(part), debitedAt)
 end
 end
@@ -1356,13 +1398,23 @@ for part = 1, parts do
 algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
+if plan[2] < 0 or plan[2] > forgottenAt(part) then
 algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+end
 end
 reply[#reply + 1] = 0
 end
-local function forget(parts)
+local function forget(plan, parts)
+local moments = {}
 for part = 1, parts do
 local place = placeOf(part)
+local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+if isRead and till > now then
+local at, key, before = forgottenAt(part)
+moments[key] = moments[key] or max(now, at + 1)
+till = max(till, before)
+set(key, pack(">I7I7", moments[key], till), till, before)
+end
 if not pcall(drop, place) then drop(place.record or place) end
 end
 reply[#reply + 1] = 0
@@ -1375,7 +1427,7 @@ told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
-forget(parts)
+forget(plan, parts)
 elseif modes[plan[1]] then
 modes[plan[1]].answer(plan, parts, used, reply)
 else
@@ -1405,7 +1457,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "a49a9456a442a2e442a04b3165e7ff3fa67073ff",
+    sha: "ec536aeda372abd512409fe7d7c8c1ca836b0709",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1867,9 +1919,11 @@ terms.place = terms.place or { label = terms.label }
 terms.place.record = key
 return terms.place
 end
+local ONLY_NOW = { spend = true, peek = true, charge = true }
 local function keysOf(plan)
 local _, width = placesOf(plan)
-return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
 end
 local get
 local function recordAt(key)
@@ -1881,6 +1935,14 @@ if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
+end
+local function forgottenAt(part)
+local _, width = placesOf(atHand)
+local key = KEYS[used + width + part]
+local value = get(key)
+if not value or #value ~= 14 then return -1, key, 0 end
+local at, till = unpack(">I7I7", value)
+return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
 local function change(place, state, expiresAt)
@@ -2031,6 +2093,10 @@ if terms.parts or terms.step then reply[#reply + 1] = part end
 if terms.step then reply[#reply + 1] = now - at end
 return granted
 end
+function bucket.till(terms, key)
+local _, _, _, _, _, _, _, expiresAt = read(terms, key)
+return expiresAt
+end
 function bucket.give(terms, key, debitedAt)
 local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
 local whole, pieces = terms.cost, terms.costPart or 0
@@ -2082,13 +2148,23 @@ for part = 1, parts do
 algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
+if plan[2] < 0 or plan[2] > forgottenAt(part) then
 algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+end
 end
 reply[#reply + 1] = 0
 end
-local function forget(parts)
+local function forget(plan, parts)
+local moments = {}
 for part = 1, parts do
 local place = placeOf(part)
+local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+if isRead and till > now then
+local at, key, before = forgottenAt(part)
+moments[key] = moments[key] or max(now, at + 1)
+till = max(till, before)
+set(key, pack(">I7I7", moments[key], till), till, before)
+end
 if not pcall(drop, place) then drop(place.record or place) end
 end
 reply[#reply + 1] = 0
@@ -2101,7 +2177,7 @@ told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
-forget(parts)
+forget(plan, parts)
 elseif modes[plan[1]] then
 modes[plan[1]].answer(plan, parts, used, reply)
 else
@@ -2131,7 +2207,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "634792400e4e2bf2c25d1ab0c7dcafecfcfa71ae",
+    sha: "05a962bb863f2e70bb498d629adb359be7f5f9b0",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2568,9 +2644,11 @@ terms.place = terms.place or { label = terms.label }
 terms.place.record = key
 return terms.place
 end
+local ONLY_NOW = { spend = true, peek = true, charge = true }
 local function keysOf(plan)
 local _, width = placesOf(plan)
-return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
 end
 local get
 local function recordAt(key)
@@ -2582,6 +2660,14 @@ if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
+end
+local function forgottenAt(part)
+local _, width = placesOf(atHand)
+local key = KEYS[used + width + part]
+local value = get(key)
+if not value or #value ~= 14 then return -1, key, 0 end
+local at, till = unpack(">I7I7", value)
+return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
 local function change(place, state, expiresAt)
@@ -2659,6 +2745,10 @@ reply[#reply + 1] = stop - now
 if granted < count then reply[#reply + 1] = opens end
 return granted
 end
+function fixedWindow.till(terms, key)
+local _, _, _, _, _, expiresAt = read(terms, key)
+return expiresAt
+end
 function fixedWindow.give(terms, key, debitedAt)
 local start, stop, used, reach, _, before, opens, booked = read(terms, key)
 if debitedAt >= 0 and debitedAt < start then return end
@@ -2700,13 +2790,23 @@ for part = 1, parts do
 algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
+if plan[2] < 0 or plan[2] > forgottenAt(part) then
 algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+end
 end
 reply[#reply + 1] = 0
 end
-local function forget(parts)
+local function forget(plan, parts)
+local moments = {}
 for part = 1, parts do
 local place = placeOf(part)
+local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+if isRead and till > now then
+local at, key, before = forgottenAt(part)
+moments[key] = moments[key] or max(now, at + 1)
+till = max(till, before)
+set(key, pack(">I7I7", moments[key], till), till, before)
+end
 if not pcall(drop, place) then drop(place.record or place) end
 end
 reply[#reply + 1] = 0
@@ -2719,7 +2819,7 @@ told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
-forget(parts)
+forget(plan, parts)
 elseif modes[plan[1]] then
 modes[plan[1]].answer(plan, parts, used, reply)
 else
@@ -2749,7 +2849,7 @@ end
 return reply`,
   },
   log: {
-    sha: "9813d04135481fa0e28e7b6c64dd5f9f707021f2",
+    sha: "8a37b3fce87fe5987086b1308ef16ae63213480b",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3216,9 +3316,11 @@ terms.place = terms.place or { label = terms.label }
 terms.place.record = key
 return terms.place
 end
+local ONLY_NOW = { spend = true, peek = true, charge = true }
 local function keysOf(plan)
 local _, width = placesOf(plan)
-return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
 end
 local get
 local function recordAt(key)
@@ -3230,6 +3332,14 @@ if type(key) == "table" then return recordAt(key.record).states[key.label] end
 local value = strings[key] or call("GET", key)
 strings[key] = value
 return value
+end
+local function forgottenAt(part)
+local _, width = placesOf(atHand)
+local key = KEYS[used + width + part]
+local value = get(key)
+if not value or #value ~= 14 then return -1, key, 0 end
+local at, till = unpack(">I7I7", value)
+return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
 local function change(place, state, expiresAt)
@@ -3455,6 +3565,10 @@ reply[#reply + 1] = view.total > 0 and view.last + terms.window - now or 0
 if granted < count then reply[#reply + 1] = wait(terms, view, key) end
 return granted
 end
+function log.till(_, key)
+local newest = call("LINDEX", key, "-1")
+return newest and unpack(">I6", newest, 14) * 1000 or 0
+end
 function log.give(terms, key, debitedAt)
 if debitedAt >= 0 and debitedAt + terms.window <= now then return end
 local view = read(terms, key)
@@ -3489,13 +3603,23 @@ for part = 1, parts do
 algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
 end
 for part = 1, parts do
+if plan[2] < 0 or plan[2] > forgottenAt(part) then
 algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+end
 end
 reply[#reply + 1] = 0
 end
-local function forget(parts)
+local function forget(plan, parts)
+local moments = {}
 for part = 1, parts do
 local place = placeOf(part)
+local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+if isRead and till > now then
+local at, key, before = forgottenAt(part)
+moments[key] = moments[key] or max(now, at + 1)
+till = max(till, before)
+set(key, pack(">I7I7", moments[key], till), till, before)
+end
 if not pcall(drop, place) then drop(place.record or place) end
 end
 reply[#reply + 1] = 0
@@ -3508,7 +3632,7 @@ told, atHand = #reply, plan
 if plan[1] == "give" then
 giveBack(plan, parts)
 elseif plan[1] == "forget" then
-forget(parts)
+forget(plan, parts)
 elseif modes[plan[1]] then
 modes[plan[1]].answer(plan, parts, used, reply)
 else

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict"
+import type { Store } from "../../store.js"
 import { deskOf, fill, isQueue, sameFromNowOn, untilTurn } from "./desk.js"
 import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.js"
 
@@ -165,5 +166,58 @@ export const givenBack: readonly ConformanceCase[] = [
       }
     },
     "expiry",
+  ),
+
+  ...forEachSubject(
+    13,
+    "what was reserved before a reset is not given back after it, what was reserved since is",
+    async (_rig, limiter) => {
+      const before = await limiter.reserve("k", { cost: 6 })
+      await limiter.reset("k")
+      const between = await limiter.reserve("k", { cost: 5 })
+      await limiter.reset("k")
+      const after = await limiter.reserve("k", { cost: 4 })
+      assert.equal((await limiter.tryAcquire("k", { cost: 6 })).allowed, true)
+      await Promise.all([before.cancel(), between.cancel()])
+      assert.equal((await limiter.peek("k")).remaining, 0)
+      assert.equal(await after.cancel(), true)
+      assert.equal((await limiter.peek("k")).remaining, 4)
+    },
+  ),
+
+  ...forEachSubject(
+    13,
+    "nothing that was spent or booked before a reset is given back after it",
+    async (rig, limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      const [store] = rig.stores as [Store]
+      const come = await desk.book(2)
+      await desk.ask("spend", isQueue(subject) ? 5 : 8)
+      const [a, b, c] = [await desk.book(1), await desk.book(1), await desk.book(1)]
+      await desk.leave(b)
+      rig.clock.advance(1)
+      await limiter.reset("k")
+      for (const key of ["k", "spared"]) await fill(desk, subject, key)
+      await store.giveBack(come.parts, come.at)
+      await desk.leave(come)
+      assert.equal((await desk.book(1)).at, (await desk.book(1, "spared")).at)
+      for (const turn of [a, c]) await desk.leave(turn)
+      assert.equal((await desk.book(1)).at, (await desk.book(1, "spared")).at)
+      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+    },
+  ),
+
+  ...forEachSubject(
+    13,
+    "turns that are booked after a reset are given back as ever",
+    async (rig, limiter, subject, policy) => {
+      const desk = deskOf(rig, policy)
+      for (const key of ["k", "spared"]) await fill(desk, subject, key)
+      await limiter.reset("k")
+      await fill(desk, subject)
+      const [a, b] = [await desk.book(1), await desk.book(1)]
+      for (const turn of [a, b]) await desk.leave(turn)
+      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+    },
   ),
 ]

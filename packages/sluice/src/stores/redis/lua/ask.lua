@@ -28,15 +28,26 @@ local function giveBack(plan, parts)
     algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
   end
   for part = 1, parts do
-    algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+    if plan[2] < 0 or plan[2] > forgottenAt(part) then
+      algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+    end
   end
   reply[#reply + 1] = 0
 end
 
-local function forget(parts)
+-- Notes when, for as long as what was spent would have counted: a debit from before must not be given back after.
+local function forget(plan, parts)
+  local moments = {}
   for part = 1, parts do
     local place = placeOf(part)
-    -- a record that cannot be read is forgotten all the same
+    -- what cannot be read is forgotten all the same, and nobody has a claim on it
+    local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+    if isRead and till > now then
+      local at, key, before = forgottenAt(part)
+      moments[key] = moments[key] or max(now, at + 1)
+      till = max(till, before)
+      set(key, pack(">I7I7", moments[key], till), till, before)
+    end
     if not pcall(drop, place) then drop(place.record or place) end
   end
   reply[#reply + 1] = 0
@@ -50,7 +61,7 @@ local function answerTheRest()
     if plan[1] == "give" then
       giveBack(plan, parts)
     elseif plan[1] == "forget" then
-      forget(parts)
+      forget(plan, parts)
     elseif modes[plan[1]] then
       modes[plan[1]].answer(plan, parts, used, reply)
     else

@@ -1,9 +1,10 @@
 -- The modes of asks that look further than this moment: turns, debt, and debits that are settled later. For the keys
--- of the parts and of the plan see ask.lua; the key behind them is where an ask notes something of its own.
+-- of the parts and of the plan see plain.lua; the key behind them is where an ask notes something of its own.
 -- book     [maxWait, the cost of each part] in place of the count; notes turns that were given back. Levels as they will
---          be at the turn, how long until then, and the line of each part, first with the turn, then before it; refused,
---          the levels of a denial, and how long it would have been, -1 for no turn at all.
--- leave    [turn, the cost of each part, its lines…] in place of the count; the note as in book. 0.
+--          be at the turn, how long until then, and its marks: when it was booked, and the line of each part, first with
+--          the turn, then before it; refused, the levels of a denial, and how long it would have been, -1 for no turn at
+--          all.
+-- leave    [turn, the cost of each part, its marks…] in place of the count; the note as in book. 0.
 -- charge   maxWait in place of the count; no note. Levels of a denial; the first is -1 - itself if not all of it fit.
 -- reserve  for how long it can be settled in place of the count; notes the debit. As for a spend.
 -- settle   [maxWait, for each part 1 to charge or 0 to give back] in place of the count; the note as in reserve.
@@ -14,7 +15,7 @@ local MOST_TURNS = 1024
 
 local function algorithmOf(plan, part) return algorithms[plan[part * 2 + 1]], plan[part * 2 + 2] end
 
--- Numbers as they are noted: of a turn, when it is, what it costs under each part, and its lines.
+-- Numbers as they are noted: of a turn, when it is, what it costs under each part, and its marks.
 local function noted(numbers)
   local value = ""
   for i = 1, #numbers do value = value .. pack(">i7", numbers[i]) end
@@ -35,18 +36,33 @@ end
 local function widthsOf(plan, parts)
   local numbers = 0
   for part = 1, parts do numbers = numbers + algorithmOf(plan, part).lineWidth end
-  return 7 * numbers, 7 * (1 + parts + 2 * numbers)
+  return 7 * numbers, 7 * (1 + parts + 1 + 2 * numbers)
+end
+
+-- When any part was forgotten last.
+local function lastForgotten(parts)
+  local last = -1
+  for part = 1, parts do last = max(last, (forgottenAt(part))) end
+  return last
 end
 
 local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
 
--- The turns noted under a key that are still to come, soonest first, and until when the note was kept.
-local function comingTurns(key, width)
+-- The turns noted under a key that are still to come and were booked after some moment, soonest first, and until when the
+-- note was kept.
+local function comingTurns(key, width, parts, after)
   local turns = get(key) or ""
   local count = #turns / width
   local past = 0
   while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
-  return sub(turns, past * width + 1), count > 0 and turnAt(turns, count, width) or 0
+  local coming = sub(turns, past * width + 1)
+  for index = #coming / width, 1, -1 do
+    if after < 0 then break end
+    if unpack(">i7", coming, (index - 1) * width + 7 * (1 + parts) + 1) <= after then
+      coming = sub(coming, 1, (index - 1) * width) .. sub(coming, index * width + 1)
+    end
+  end
+  return coming, count > 0 and turnAt(turns, count, width) or 0
 end
 
 local function keepTurns(key, turns, width, before)
@@ -76,8 +92,12 @@ local function book(plan, parts, used, reply)
   end
   local note = KEYS[used + keysOf(plan)]
   local lineWidth, width = widthsOf(plan, parts)
-  local turns, before = "", 0
-  if wait > 0 then turns, before = comingTurns(note, width) end
+  local turns, before, since = "", 0, now
+  if wait > 0 then
+    local last = lastForgotten(parts)
+    turns, before = comingTurns(note, width, parts, last)
+    since = max(now, last + 1)
+  end
   local first = #reply + 1
   local soonest = turns ~= "" and sameCosts(turns, width, plan, parts)
   local sooner = soonest and turnAt(turns, soonest, width) - now or huge
@@ -90,7 +110,7 @@ local function book(plan, parts, used, reply)
     end
     now = now - sooner
     reply[#reply + 1] = sooner
-    local marks = soonest * width - 2 * lineWidth
+    local marks = soonest * width - 2 * lineWidth - 7
     for at = marks + 1, soonest * width, 7 do reply[#reply + 1] = (unpack(">i7", turns, at)) end
     keepTurns(note, without(turns, soonest, width), width, before)
   elseif wait <= maxWait then
@@ -102,6 +122,7 @@ local function book(plan, parts, used, reply)
     end
     now, lead = now - wait, 0
     reply[#reply + 1] = wait
+    reply[#reply + 1] = since
     for _, number in ipairs(linesOf(plan, parts, used)) do reply[#reply + 1] = number end
     for _, number in ipairs(standing) do reply[#reply + 1] = number end
   else
@@ -139,16 +160,17 @@ local function restore(turns, index, lineWidth, width, plan, parts, used)
 end
 
 local function leave(plan, parts, used, reply)
-  local turn = plan[2][1]
+  local turn, booked = plan[2][1], plan[2][parts + 2]
+  local last = lastForgotten(parts)
   if turn <= now then
     for part = 1, parts do
       local algorithm, terms = algorithmOf(plan, part)
-      algorithm.give(terms, placeOf(part), turn)
+      if booked > forgottenAt(part) then algorithm.give(terms, placeOf(part), turn) end
     end
-  else
+  elseif booked > last then
     local note = KEYS[used + keysOf(plan)]
     local lineWidth, width = widthsOf(plan, parts)
-    local turns, before = comingTurns(note, width)
+    local turns, before = comingTurns(note, width, parts, last)
     local behind = #turns / width
     while behind > 0 and turnAt(turns, behind, width) > turn do behind = behind - 1 end
     turns = sub(turns, 1, behind * width) .. noted(plan[2]) .. sub(turns, behind * width + 1)
@@ -198,7 +220,8 @@ local function reserve(plan, parts, used, reply)
     return
   end
   local till = now + plan[2]
-  set(KEYS[used + keysOf(plan)], pack(">I7I7", now, till), till, 0)
+  local debitedAt = max(now, lastForgotten(parts) + 1)
+  set(KEYS[used + keysOf(plan)], pack(">I7I7", debitedAt, till), till, 0)
 end
 modes.reserve = { keys = 1, answer = reserve }
 
@@ -220,7 +243,7 @@ local function settle(plan, parts, used, reply)
     local algorithm, terms = algorithmOf(plan, part)
     if plan[2][part + 1] == 1 then
       algorithm.charge(terms, placeOf(part), plan[2][1], {})
-    else
+    elseif debitedAt > forgottenAt(part) then
       algorithm.give(terms, placeOf(part), debitedAt)
     end
   end

@@ -4,7 +4,7 @@
 -- returns what its writer is to be given behind the key, at most five values. Nothing is written before all parts of an
 -- ask have been looked at.
 -- KEYS     for each ask, one key per part of its plan, in order, but none for a part that is in the record of one before
---          it, and one more for some modes
+--          it; then one for each part if the mode looks back, and one more for some modes: see state.lua, modes.lua
 -- ARGV     [1] now (see clock.lua)
 --          [2] the plans, as JSON: each [mode, count, algorithm, terms, algorithm, terms, …], an algorithm and its
 --          terms for each part; the mode is spend, peek, give, forget or one of those in modes.lua; a give has the

@@ -18,6 +18,8 @@ while place < keys and known do
       end
     end
   end
+  -- behind those of a give or forget it is noted when its parts were forgotten
+  if mode == "give" or mode == "forget" then place = place + #plan / 2 - 1 end
 end
 if #names > 0 then
   local absent

@@ -18,10 +18,15 @@ local function placeOf(part)
   return terms.place
 end
 
+-- Modes whose asks do not look back. Those of others have one more key for each part, behind those of the parts: where it
+-- is noted when that part was forgotten.
+local ONLY_NOW = { spend = true, peek = true, charge = true }
+
 -- How many keys an ask by a plan has.
 local function keysOf(plan)
   local _, width = placesOf(plan)
-  return width + (modes[plan[1]] and modes[plan[1]].keys or 0)
+  local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+  return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
 end
 
 local get
@@ -36,6 +41,17 @@ function get(key)
   local value = strings[key] or call("GET", key)
   strings[key] = value
   return value
+end
+
+-- When a part of the ask at hand was forgotten last, less than any time if it was not; where that is noted, and until when.
+local function forgottenAt(part)
+  local _, width = placesOf(atHand)
+  local key = KEYS[used + width + part]
+  local value = get(key)
+  if not value or #value ~= 14 then return -1, key, 0 end
+  local at, till = unpack(">I7I7", value)
+  -- later than now: the clock went back
+  return till > now and at <= now + GRACE and at or -1, key, till
 end
 
 -- Records with changes that are yet to be written, by key.
