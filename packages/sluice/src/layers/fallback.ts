@@ -5,7 +5,8 @@ import { microseconds } from "../clock.js"
 import type { Policy } from "../policy.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Part, Settlement, Turn } from "../store.js"
-import { type MemoryStore, memoryStore } from "../stores/memory/memory-store.js"
+import { memoryStore } from "../stores/memory/memory-store.js"
+import { LocalReservations, nameOf, type Reserved } from "./local-reservations.js"
 import { localShare } from "./local-share.js"
 import type { OutagePolicy } from "./outage-terms.js"
 
@@ -28,21 +29,26 @@ export interface Fallback {
   told(charged: Charged, at: number): void
   /** Gives a turn back if it was one of here. */
   leave(turn: Turn): boolean
-  /** Settles a reservation if it was made here: what of it is to be given back to the store, and as of when. */
-  settle(settlement: Settlement): readonly Debit[] | undefined
+  /** Begins to settle a reservation, if it was made here. */
+  settle(settlement: Settlement): Settling | undefined
   forget(places: readonly Place[]): void
 }
 
-/** What the store is to be charged for. */
+/** What the store is to be charged for, and what of that reservations are. */
 export interface Charged {
   readonly part: Part
   readonly maxWait: number
+  readonly reserved: readonly { readonly of: Reserved; readonly units: number }[]
 }
 
-/** Something that the store was charged for. */
-export interface Debit {
-  readonly part: Part
-  readonly at: number
+/** A reservation that is being settled. */
+export interface Settling {
+  /** What the store was charged for and is to have back first, one by one. */
+  readonly debits: readonly { readonly part: Part; readonly at: number; done(): void }[]
+  /** Does the rest. */
+  finish(): void
+  /** Leaves it to be settled again. */
+  undo(): void
 }
 
 export function fallbackOf(policy: OutagePolicy): Fallback {
@@ -100,8 +106,7 @@ function local(share: number): Fallback {
   /** Keys that were spent from here, by policy and key. */
   const used = new Set<string>()
   const turns = new WeakSet<readonly number[]>()
-  /** Those that something was reserved of here, and when the store was told; less than any time if it was not. */
-  const reserved = new Map<string, number>()
+  const reservations = new LocalReservations(MOST_KEYS)
 
   const shared = <P extends Part>(part: P): P => {
     let policy = shares.get(part.policy)
@@ -111,23 +116,45 @@ function local(share: number): Fallback {
     }
     return { ...part, policy }
   }
-  const nameOf = ({ scope, key }: Place) => `${scope.id}:${key}`
   const noteUse = (place: Place) => {
     if (used.size < MOST_KEYS) used.add(nameOf(place))
   }
 
-  const noteReserved = (place: Place) => {
-    if (reserved.size >= MOST_KEYS) reserved.clear()
-    reserved.set(nameOf(place), -1)
+  const spentOf = (one: Part): Spent => {
+    const { levels } = store.ask({ parts: [one], count: 1, mode: "peek" })
+    const level = levels[0] as Level
+    const terms = termsOf(one.policy, 1)
+    const { limit, resetAfter } = countingOf(one.policy).algorithm.explain(terms, level)
+    return { units: twinOf(one.policy).units(terms, level), lasts: resetAfter * 1_000, limit }
+  }
+
+  /** What of so many units reservations are: as many as fewer are left when it is given back. */
+  const reservedOf = (one: Part, units: number): Charged["reserved"] => {
+    let before = units
+    return [...reservations.of(one)].map((of) => {
+      store.giveBack(
+        of.parts.filter((part) => nameOf(part) === nameOf(one)),
+        of.at,
+      )
+      const after = spentOf(one).units
+      const fewer = before - after
+      before = after
+      return { of, units: fewer }
+    })
   }
 
   return {
     answer(ask) {
+      const { mode, note } = ask
       const parts = ask.parts.map(shared)
-      const answer = store.ask({ ...ask, parts })
-      if (ask.mode !== "peek") for (const part of parts) noteUse(part)
+      // what is reserved is noted here, not in the store, because it may come to count elsewhere
+      const answer = store.ask(mode === "reserve" ? { parts, count: 1, mode: "spend" } : { ...ask, parts })
+      if (mode !== "peek") for (const part of parts) noteUse(part)
       if (answer.marks !== undefined) turns.add(answer.marks)
-      if (ask.mode === "reserve" && answer.granted > 0) for (const part of parts) noteReserved(part)
+      if (note !== undefined && answer.granted > 0) {
+        const { at } = answer
+        reservations.add({ place: note.place, parts, at, till: at + note.lasts, charged: new Map() }, at)
+      }
       return { ...answer, under: parts.map(({ policy }) => policy), source: "fallback" }
     },
 
@@ -140,18 +167,27 @@ function local(share: number): Fallback {
     owed(parts) {
       const known = parts.filter((part) => used.has(nameOf(part)))
       for (const part of known) used.delete(nameOf(part))
-      const owed = known.flatMap((part) => chargesFor(part, shared({ ...part, cost: 1 }), store))
+      const owed = known.flatMap((part) => {
+        const here = shared({ ...part, cost: 1 })
+        const spent = spentOf(here)
+        return chargesOf(part, spent, reservedOf(here, spent.units))
+      })
       store.forget(known)
       return owed
     },
 
     owe({ part, maxWait }) {
-      store.ask({ parts: [shared(part)], count: 1, mode: "charge", maxWait })
+      const here = shared(part)
+      const { limit } = spentOf({ ...here, cost: 1 })
+      for (let left = part.cost; left > 0; left -= limit) {
+        const parts = [{ ...here, cost: Math.min(left, limit) }]
+        store.ask({ parts, count: 1, mode: "charge", maxWait })
+      }
       noteUse(part)
     },
 
-    told({ part }, at) {
-      if (reserved.has(nameOf(part))) reserved.set(nameOf(part), at)
+    told({ part, reserved }, at) {
+      for (const { of, units } of reserved) of.charged.set(nameOf(part), { units, at })
     },
 
     leave(turn) {
@@ -161,26 +197,50 @@ function local(share: number): Fallback {
     },
 
     settle({ place, back, more, maxWait }) {
-      const here = { back: back.map(shared), more: more.map(shared) }
-      if (!store.settle({ place, ...here, maxWait })) return undefined
-      for (const part of more) noteUse(part)
-      // of what is counted there, nothing was given back here
-      return back.map((part) => ({ part, at: reserved.get(nameOf(part)) ?? -1 })).filter(({ at }) => at >= 0)
+      const now = microseconds(Date.now)
+      const reserved = reservations.take(place, now)
+      if (reserved === undefined) return undefined
+      const { charged, at } = reserved
+      const debits = back.flatMap((part) => {
+        const debit = charged.get(nameOf(part))
+        if (debit === undefined) return []
+        const cost = Math.min(part.cost, debit.units)
+        return {
+          part: { ...part, cost },
+          at: debit.at,
+          done: () => charged.set(nameOf(part), { ...debit, units: 0 }),
+        }
+      })
+      return {
+        debits: debits.filter(({ part }) => part.cost > 0),
+        finish() {
+          store.giveBack(back.filter((part) => !charged.has(nameOf(part))).map(shared), at)
+          for (const part of more) noteUse(part)
+          if (more.length > 0) store.ask({ parts: more.map(shared), count: 1, mode: "charge", maxWait })
+        },
+        undo: () => reservations.add(reserved, now),
+      }
     },
 
     forget: (places) => store.forget(places),
   }
 }
 
-/** What has been spent of a part, in charges of no more than the limit here: no more can be owed at once. */
-function chargesFor(part: Part, here: Part, store: MemoryStore): Charged[] {
-  const { levels } = store.ask({ parts: [here], count: 1, mode: "peek" })
-  const level = levels[0] as Level
-  const terms = termsOf(here.policy, 1)
-  const { limit, resetAfter } = countingOf(here.policy).algorithm.explain(terms, level)
+/** What was spent of a key here. */
+interface Spent {
+  readonly units: number
+  /** How many microseconds until nothing of it counts any more. */
+  readonly lasts: number
+  readonly limit: number
+}
+
+/** That as charges of no more than the limit there, for no more can be owed at once; reservations are part of the first. */
+function chargesOf(part: Part, { units, lasts }: Spent, reserved: Charged["reserved"]): Charged[] {
+  const most = "limit" in part.policy ? part.policy.limit : part.policy.capacity
   const charged: Charged[] = []
-  for (let left = twinOf(here.policy).units(terms, level); left > 0; left -= limit) {
-    charged.push({ part: { ...part, cost: Math.min(left, limit) }, maxWait: resetAfter * 1_000 })
+  for (let left = units; left > 0; left -= most) {
+    const cost = Math.min(left, most)
+    charged.push({ part: { ...part, cost }, maxWait: lasts, reserved: left === units ? reserved : [] })
   }
   return charged
 }

@@ -125,7 +125,7 @@ export function outage(
           fallback.told(owed, at)
         } catch (error) {
           // what may have been charged is not charged twice
-          if (error instanceof SluiceError && error.code === "STORE_REFUSED") fallback.owe(owed)
+          if (wasRefused(error)) fallback.owe(owed)
         }
       })
     }
@@ -178,11 +178,24 @@ export function outage(
     },
 
     settle(settlement) {
-      const charged = fallback.settle(settlement)
-      if (charged === undefined) return guard([settlement.place], () => store.settle(settlement))
-      if (charged.length === 0) return true
-      const back = charged.map(({ part, at }) => guard([part], () => store.giveBack([part], at)))
-      return Promise.all(back).then(() => true)
+      const settling = fallback.settle(settlement)
+      if (settling === undefined) return guard([settlement.place], () => store.settle(settlement))
+      const { debits } = settling
+      const finish = () => {
+        settling.finish()
+        return true
+      }
+      if (debits.length === 0) return finish()
+      const giveBack = async () => {
+        for (const { part, at, done } of debits) {
+          await store.giveBack([part], at)
+          done()
+        }
+      }
+      return Promise.resolve(guard([settlement.place], giveBack)).then(finish, (error: unknown) => {
+        if (wasRefused(error)) settling.undo()
+        throw error
+      })
     },
 
     forget(places) {
@@ -204,6 +217,11 @@ function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
   if (error.cause instanceof Error && /^(WRONGTYPE|UNREADABLE) /.test(`${error.cause.message}`)) return false
   return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
+}
+
+/** Whether an error says that nothing was done. */
+function wasRefused(error: unknown): boolean {
+  return error instanceof SluiceError && error.code === "STORE_REFUSED"
 }
 
 /** Lets timers and sockets have their turn, so that who asks again and again does not keep the store from coming back. */

@@ -119,4 +119,54 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     expect(await before.cancel()).toBe(true)
     expect((await limiter.peek("k")).remaining).toBeLessThan(2)
   })
+
+  test("takes turns along that were given up before it", async () => {
+    const { limiter } = setUp(bucket)
+    await using elsewhere = createLimiter({
+      name: limiter.name,
+      policy: bucket,
+      store: redisStore(ioredis(client)),
+    })
+    const stop = new AbortController()
+    await limiter.tryAcquire("k", { cost: 10 })
+    const left = limiter.acquire("k", { cost: 5, signal: stop.signal }).catch(() => {})
+    await limiter.peek("k")
+    // so the one before it cannot go as if it had never been
+    const behind = elsewhere.acquire("k", { cost: 5 })
+    await elsewhere.peek("k")
+    stop.abort()
+    await left
+    await limiter.peek("k")
+    expect(await client.keys("*:ft")).toHaveLength(1)
+    await limiter.reset("k")
+    await limiter.tryAcquire("k", { cost: 10 })
+    await limiter.acquire("k", { cost: 5 })
+    // all that has come back is spent again
+    expect((await limiter.peek("k")).remaining).toBeLessThan(3)
+    expect(await client.keys("*:ft")).toEqual([])
+    await behind
+  })
+
+  test.each([
+    ["a list", (key: string) => client.rpush(key, "1")],
+    ["some text", (key: string) => client.set(key, "nonsense")],
+    ["nonsense as long as a note", (key: string) => client.set(key, Buffer.alloc(14, 255))],
+  ])("that is %s says nothing, and a reset puts it right", async (_, write) => {
+    const { limiter, notes } = setUp({ bucket, log: slidingLog({ limit: 10, window: "2s" }) })
+    await limiter.tryAcquire("k")
+    await limiter.reset("k")
+    for (const key of await notes()) {
+      await client.del(key)
+      await write(key)
+    }
+    const { decision, cancel } = await limiter.reserve("k", { cost: 6 })
+    expect(decision).toMatchObject({ allowed: true, remaining: 4 })
+    expect(await cancel()).toBe(true)
+    expect(await limiter.peek("k")).toMatchObject({ remaining: 10 })
+    const before = await limiter.reserve("k", { cost: 6 })
+    await limiter.reset("k")
+    await limiter.tryAcquire("k", { cost: 10 })
+    await before.cancel()
+    expect((await limiter.peek("k")).remaining).toBeLessThan(3)
+  })
 })

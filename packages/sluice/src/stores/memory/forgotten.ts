@@ -55,4 +55,9 @@ export class Forgotten {
   since(places: readonly Place[], now: number): number {
     return Math.max(now, this.last(places, now) + 1)
   }
+
+  /** Those of these places that were not forgotten since some moment. */
+  after<P extends Place>(moment: number, places: readonly P[], now: number): P[] {
+    return places.filter((place) => moment > this.last([place], now))
+  }
 }

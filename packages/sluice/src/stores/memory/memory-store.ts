@@ -82,7 +82,6 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
 
   const giveBack = (parts: readonly Part[], at: number | undefined, now: number) => {
     for (const part of parts) {
-      if (at !== undefined && at <= forgotten.last([part], now)) continue
       const { algorithm, terms, slot, view } = look(part, now)
       if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
       const cells = shelf.cells(slot, algorithm)
@@ -122,7 +121,10 @@ export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
       return { granted, levels, at: now }
     },
 
-    giveBack: (parts, at) => giveBack(parts, at, microseconds(clock)),
+    giveBack(parts, at) {
+      const now = microseconds(clock)
+      giveBack(at === undefined ? parts : forgotten.after(at, parts, now), at, now)
+    },
     leave: (turn) => turns.leave(turn, microseconds(clock)),
     settle: (settlement) => turns.settle(settlement, microseconds(clock)),
 

@@ -148,8 +148,7 @@ export function turnsOn(
 
     leave({ parts, at, marks }: Turn, now: number): void {
       if (at <= now) {
-        const kept = parts.filter((part) => bookedAt(marks) > forgotten.last([part], now))
-        giveBack(kept, at, now)
+        giveBack(forgotten.after(bookedAt(marks), parts, now), at, now)
         return
       }
       // the line that it was in has been forgotten
@@ -206,7 +205,7 @@ export function turnsOn(
       const [debitedAt, till] = [near[cell] as number, near[cell + 1] as number]
       if (till <= now) return false
       shelf.remove(slot)
-      giveBack(back, debitedAt, now)
+      giveBack(forgotten.after(debitedAt, back, now), debitedAt, now)
       if (more.length > 0) this.charge({ parts: more, count: 1, mode: "charge", maxWait }, now)
       return true
     },

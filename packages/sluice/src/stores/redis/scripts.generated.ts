@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "91a147e3ce2ba8d1f19fede7407d2a50df8186c5",
+    sha: "9e509f49c938f574aefec34ea5aea70651c7d559",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -559,9 +559,11 @@ end
 local function forgottenAt(part)
 local _, width = placesOf(atHand)
 local key = KEYS[used + width + part]
-local value = get(key)
-if not value or #value ~= 14 then return -1, key, 0 end
+local value = strings[key]
+if value == nil then value = try("GET", key) end
+if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
 local at, till = unpack(">I7I7", value)
+if till > 9007199254740991 then return -1, key, 0 end
 return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
@@ -1189,23 +1191,28 @@ for part = 1, parts do last = max(last, (forgottenAt(part))) end
 return last
 end
 local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
-local function comingTurns(key, width, parts, after)
-local turns = get(key) or ""
-local count = #turns / width
-local past = 0
-while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
-local coming = sub(turns, past * width + 1)
-for index = #coming / width, 1, -1 do
-if after < 0 then break end
-if unpack(">i7", coming, (index - 1) * width + 7 * (1 + parts) + 1) <= after then
-coming = sub(coming, 1, (index - 1) * width) .. sub(coming, index * width + 1)
-end
-end
-return coming, count > 0 and turnAt(turns, count, width) or 0
-end
 local function keepTurns(key, turns, width, before)
 if turns == "" then return drop(key) end
 set(key, turns, turnAt(turns, #turns / width, width), before)
+end
+local function comingTurns(key, width, parts, forgotten)
+local turns = get(key) or ""
+local count = #turns / width
+local before = count > 0 and turnAt(turns, count, width) or 0
+local past = 0
+while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
+local coming = sub(turns, past * width + 1)
+if forgotten < 0 then return coming, before end
+local left = {}
+for from = 1, #coming, width do
+local booked = unpack(">i7", coming, from + 7 * (1 + parts))
+if booked > forgotten then left[#left + 1] = sub(coming, from, from + width - 1) end
+end
+if #left * width < #coming then
+coming = table.concat(left)
+keepTurns(key, coming, width, before)
+end
+return coming, before
 end
 local function without(turns, index, width)
 return sub(turns, 1, (index - 1) * width) .. sub(turns, index * width + 1)
@@ -1457,7 +1464,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "ec536aeda372abd512409fe7d7c8c1ca836b0709",
+    sha: "15045f86a120f3e2a27bd040277758d9599ba0b3",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1939,9 +1946,11 @@ end
 local function forgottenAt(part)
 local _, width = placesOf(atHand)
 local key = KEYS[used + width + part]
-local value = get(key)
-if not value or #value ~= 14 then return -1, key, 0 end
+local value = strings[key]
+if value == nil then value = try("GET", key) end
+if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
 local at, till = unpack(">I7I7", value)
+if till > 9007199254740991 then return -1, key, 0 end
 return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
@@ -2207,7 +2216,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "05a962bb863f2e70bb498d629adb359be7f5f9b0",
+    sha: "098d92b050b70590b8b8b100f9e0d92ee9c25bb9",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2664,9 +2673,11 @@ end
 local function forgottenAt(part)
 local _, width = placesOf(atHand)
 local key = KEYS[used + width + part]
-local value = get(key)
-if not value or #value ~= 14 then return -1, key, 0 end
+local value = strings[key]
+if value == nil then value = try("GET", key) end
+if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
 local at, till = unpack(">I7I7", value)
+if till > 9007199254740991 then return -1, key, 0 end
 return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}
@@ -2849,7 +2860,7 @@ end
 return reply`,
   },
   log: {
-    sha: "8a37b3fce87fe5987086b1308ef16ae63213480b",
+    sha: "d6a6e812c3344a7e1e87abf52bd51f019a92272f",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3336,9 +3347,11 @@ end
 local function forgottenAt(part)
 local _, width = placesOf(atHand)
 local key = KEYS[used + width + part]
-local value = get(key)
-if not value or #value ~= 14 then return -1, key, 0 end
+local value = strings[key]
+if value == nil then value = try("GET", key) end
+if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
 local at, till = unpack(">I7I7", value)
+if till > 9007199254740991 then return -1, key, 0 end
 return till > now and at <= now + GRACE and at or -1, key, till
 end
 local changed = {}

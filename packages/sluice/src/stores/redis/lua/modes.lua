@@ -48,26 +48,31 @@ end
 
 local function turnAt(turns, index, width) return (unpack(">i7", turns, (index - 1) * width + 1)) end
 
--- The turns noted under a key that are still to come and were booked after some moment, soonest first, and until when the
--- note was kept.
-local function comingTurns(key, width, parts, after)
-  local turns = get(key) or ""
-  local count = #turns / width
-  local past = 0
-  while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
-  local coming = sub(turns, past * width + 1)
-  for index = #coming / width, 1, -1 do
-    if after < 0 then break end
-    if unpack(">i7", coming, (index - 1) * width + 7 * (1 + parts) + 1) <= after then
-      coming = sub(coming, 1, (index - 1) * width) .. sub(coming, index * width + 1)
-    end
-  end
-  return coming, count > 0 and turnAt(turns, count, width) or 0
-end
-
 local function keepTurns(key, turns, width, before)
   if turns == "" then return drop(key) end
   set(key, turns, turnAt(turns, #turns / width, width), before)
+end
+
+-- The turns noted under a key that are still to come, soonest first, and until when the note was kept. Those that were
+-- booked no later than some moment are taken out of it.
+local function comingTurns(key, width, parts, forgotten)
+  local turns = get(key) or ""
+  local count = #turns / width
+  local before = count > 0 and turnAt(turns, count, width) or 0
+  local past = 0
+  while past < count and turnAt(turns, past + 1, width) <= now do past = past + 1 end
+  local coming = sub(turns, past * width + 1)
+  if forgotten < 0 then return coming, before end
+  local left = {}
+  for from = 1, #coming, width do
+    local booked = unpack(">i7", coming, from + 7 * (1 + parts))
+    if booked > forgotten then left[#left + 1] = sub(coming, from, from + width - 1) end
+  end
+  if #left * width < #coming then
+    coming = table.concat(left)
+    keepTurns(key, coming, width, before)
+  end
+  return coming, before
 end
 
 -- Without the turn at an index.

@@ -1,5 +1,5 @@
--- Reads the strings of all keys at once where some of them are lists, up to an ask that has other keys too: values, and
--- whether those without one are fresh.
+-- Reads the strings of the parts of all asks at once where some of them are lists, up to an ask that looks further than this
+-- moment: values, and whether those without one are fresh.
 values = {}
 local names, places = {}, {}
 local ask, place = 0, 0

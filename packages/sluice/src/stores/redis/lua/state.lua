@@ -47,9 +47,12 @@ end
 local function forgottenAt(part)
   local _, width = placesOf(atHand)
   local key = KEYS[used + width + part]
-  local value = get(key)
-  if not value or #value ~= 14 then return -1, key, 0 end
+  local value = strings[key]
+  if value == nil then value = try("GET", key) end
+  -- what is no note of ours says nothing, and is written over
+  if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
   local at, till = unpack(">I7I7", value)
+  if till > 9007199254740991 then return -1, key, 0 end
   -- later than now: the clock went back
   return till > now and at <= now + GRACE and at or -1, key, till
 end

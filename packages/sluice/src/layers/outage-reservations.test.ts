@@ -1,0 +1,153 @@
+import {
+  createLimiter,
+  fixedWindow,
+  memoryStore,
+  type Policies,
+  SluiceError,
+  type Store,
+  slidingLog,
+  tokenBucket,
+} from "sluice"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { outage } from "./outage.js"
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A store elsewhere, of which calls of some kinds are refused, or held up when they are charges. */
+function setUp(policy: Policies) {
+  const ledger = memoryStore()
+  const fault = { refuses: [] as string[], holdsCharges: false }
+  const held: (() => void)[] = []
+  const reach = <T>(kind: string, run: () => T): Promise<T> => {
+    if (fault.refuses.includes(kind) || fault.refuses.includes("all")) {
+      return Promise.reject(new SluiceError("STORE_REFUSED", "connection refused"))
+    }
+    const value = run()
+    if (kind !== "charge" || !fault.holdsCharges) return Promise.resolve(value)
+    return new Promise((resolve) => held.push(() => resolve(value)))
+  }
+  const store: Store = {
+    ask: (ask) => reach(ask.mode, () => ledger.ask(ask)),
+    giveBack: (parts, at) => reach("giveBack", () => ledger.giveBack(parts, at)),
+    leave: (turn) => reach("leave", () => ledger.leave(turn)),
+    settle: (settlement) => reach("settle", () => ledger.settle(settlement)),
+    forget: (places) => reach("forget", () => ledger.forget(places)),
+    layers: { leases: () => expect.fail(), outage },
+  }
+  const limiter = createLimiter({ policy, store, outage: { deadline: 50, then: { local: 1 } } })
+  const direct = createLimiter({ policy, store: ledger })
+  const remaining = async () => (await direct.peek("k")).remaining
+  /** Has the store answer again, and be told what was spent without it. */
+  const recover = async () => {
+    fault.refuses = []
+    await vi.advanceTimersByTimeAsync(300)
+    for (let i = 0; i < 2; i += 1) await limiter.peek("k")
+    await vi.advanceTimersByTimeAsync(0)
+  }
+  return { limiter, direct, fault, held, remaining, recover }
+}
+
+describe("a reservation that was made without the store", () => {
+  test("gives back no more of a bucket than still counted when the store was told", async () => {
+    const { limiter, direct, fault, remaining, recover } = setUp(
+      tokenBucket({ capacity: 10, refill: 1, every: "1s" }),
+    )
+    fault.refuses = ["all"]
+    const { cancel } = await limiter.reserve("k", { cost: 6 })
+    await vi.advanceTimersByTimeAsync(4_000)
+    await limiter.tryAcquire("k", { cost: 5 })
+    await recover()
+    // 11 less 4 that have come back
+    expect(await remaining()).toBe(3)
+    await direct.tryAcquire("k", { cost: 3 })
+    expect(await cancel()).toBe(true)
+    expect(await remaining()).toBe(2)
+  })
+
+  test.each([slidingLog({ limit: 10, window: "1s" }), fixedWindow({ limit: 10, window: "1s" })])(
+    "gives back nothing that had left the window before the store was told: %o",
+    async (policy) => {
+      const { limiter, direct, fault, remaining, recover } = setUp(policy)
+      fault.refuses = ["all"]
+      const { cancel } = await limiter.reserve("k", { cost: 10 })
+      await vi.advanceTimersByTimeAsync(30_000)
+      await limiter.tryAcquire("k")
+      await recover()
+      await direct.tryAcquire("k", { cost: 9 })
+      expect(await cancel()).toBe(true)
+      expect(await remaining()).toBe(0)
+    },
+  )
+
+  const hourly = fixedWindow({ limit: 10, window: "1h" })
+
+  test("gives back nothing after a reset", async () => {
+    const { limiter, fault, remaining, recover } = setUp(hourly)
+    fault.refuses = ["all"]
+    const { cancel } = await limiter.reserve("k", { cost: 10 })
+    fault.refuses = []
+    await vi.advanceTimersByTimeAsync(300)
+    await limiter.reset("k")
+    fault.refuses = ["all"]
+    for (let i = 0; i < 10; i += 1) await limiter.tryAcquire("k")
+    await recover()
+    expect(await cancel()).toBe(true)
+    expect(await remaining()).toBe(0)
+  })
+
+  test("gives back nothing of what the store was being told when it was made", async () => {
+    const { limiter, direct, fault, held, remaining } = setUp(hourly)
+    fault.refuses = ["all"]
+    await limiter.tryAcquire("k")
+    fault.refuses = []
+    fault.holdsCharges = true
+    await vi.advanceTimersByTimeAsync(300)
+    for (let i = 0; i < 2; i += 1) await limiter.peek("k")
+    fault.refuses = ["all"]
+    const { cancel, decision } = await limiter.reserve("k", { cost: 5 })
+    expect(decision.degraded).toBe(true)
+    expect(held).toHaveLength(1)
+    held[0]?.()
+    await vi.advanceTimersByTimeAsync(0)
+    await direct.tryAcquire("k", { cost: 9 })
+    fault.refuses = []
+    await vi.advanceTimersByTimeAsync(300)
+    expect(await cancel()).toBe(true)
+    expect(await remaining()).toBe(0)
+  })
+
+  test("can be settled again if the store refuses, and gives back under each policy once", async () => {
+    const policies = { a: hourly, b: fixedWindow({ limit: 10, window: "1h" }) }
+    const { limiter, direct, fault, recover } = setUp(policies)
+    const all = async () => (await direct.peek("k")).policies?.map((policy) => policy.remaining)
+    fault.refuses = ["all"]
+    const { settle, cancel } = await limiter.reserve("k", { cost: 5 })
+    await recover()
+    expect(await all()).toEqual([5, 5])
+    fault.refuses = ["giveBack"]
+    await expect(settle(1)).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    // given up, until one looks
+    fault.refuses = ["all"]
+    for (let i = 0; i < 6; i += 1) await limiter.tryAcquire("other")
+    fault.refuses = []
+    await vi.advanceTimersByTimeAsync(300)
+    expect(await settle(1)).toBe(true)
+    expect(await all()).toEqual([9, 9])
+    expect(await cancel()).toBe(false)
+  })
+
+  test("is over when its time is", async () => {
+    const { limiter, fault, remaining, recover } = setUp(hourly)
+    fault.refuses = ["all"]
+    const { cancel } = await limiter.reserve("k", { cost: 5, ttl: "1s" })
+    await recover()
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await cancel()).toBe(false)
+    expect(await remaining()).toBe(5)
+  })
+})
