@@ -131,7 +131,7 @@ function local(share: number): Fallback {
   /** What of so many units reservations are: as many as fewer are left when it is given back. */
   const reservedOf = (one: Part, units: number): Charged["reserved"] => {
     let before = units
-    return [...reservations.of(one)].map((of) => {
+    const found = [...reservations.of(one)].map((of) => {
       store.giveBack(
         of.parts.filter((part) => nameOf(part) === nameOf(one)),
         of.at,
@@ -141,6 +141,8 @@ function local(share: number): Fallback {
       before = after
       return { of, units: fewer }
     })
+    // of those that the store was told of before, nothing is left here
+    return found.filter((each) => each.units > 0)
   }
 
   return {

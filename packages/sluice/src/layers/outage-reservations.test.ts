@@ -121,6 +121,19 @@ describe("a reservation that was made without the store", () => {
     expect(await remaining()).toBe(0)
   })
 
+  test("gives back what it was charged for also after another outage", async () => {
+    const { limiter, fault, remaining, recover } = setUp(hourly)
+    fault.refuses = ["all"]
+    const { cancel } = await limiter.reserve("k", { cost: 5 })
+    await recover()
+    fault.refuses = ["all"]
+    await limiter.tryAcquire("k")
+    await recover()
+    expect(await remaining()).toBe(4)
+    expect(await cancel()).toBe(true)
+    expect(await remaining()).toBe(9)
+  })
+
   test("can be settled again if the store refuses, and gives back under each policy once", async () => {
     const policies = { a: hourly, b: fixedWindow({ limit: 10, window: "1h" }) }
     const { limiter, direct, fault, recover } = setUp(policies)
