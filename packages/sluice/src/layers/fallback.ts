@@ -103,8 +103,8 @@ function denied({ parts }: Ask, retryIn: number): Answer {
 function local(share: number): Fallback {
   const store = memoryStore({ maxKeys: MOST_KEYS })
   const shares = new WeakMap<Policy, Policy>()
-  /** Keys that were spent from here, by policy and key. */
-  const used = new Set<string>()
+  /** What was spent from here, by place and by how it counts there. */
+  const used = new Map<string, Map<string, Part>>()
   const turns = new WeakSet<readonly number[]>()
   const reservations = new LocalReservations(MOST_KEYS)
 
@@ -116,8 +116,11 @@ function local(share: number): Fallback {
     }
     return { ...part, policy }
   }
-  const noteUse = (place: Place) => {
-    if (used.size < MOST_KEYS) used.add(nameOf(place))
+  const noteUse = (part: Part) => {
+    const name = nameOf(part)
+    const here = used.get(name) ?? new Map<string, Part>()
+    here.set(countingOf(part.policy).suffix, part)
+    if (used.size < MOST_KEYS) used.set(name, here)
   }
 
   const spentOf = (one: Part): Spent => {
@@ -130,19 +133,20 @@ function local(share: number): Fallback {
 
   /** What of so many units reservations are: as many as fewer are left when it is given back. */
   const reservedOf = (one: Part, units: number): Charged["reserved"] => {
+    const name = nameOf(one)
+    const found: { of: Reserved; units: number }[] = []
     let before = units
-    const found = [...reservations.of(one)].map((of) => {
-      store.giveBack(
-        of.parts.filter((part) => nameOf(part) === nameOf(one)),
-        of.at,
-      )
+    for (const of of reservations.of(one)) {
+      const part = of.parts.find((each) => nameOf(each) === name)
+      if (part?.policy.algorithm !== one.policy.algorithm || of.charged.has(name)) continue
+      store.giveBack([part], of.at)
       const after = spentOf(one).units
-      const fewer = before - after
+      found.push({ of, units: before - after })
       before = after
-      return { of, units: fewer }
-    })
-    // of those that the store was told of before, nothing is left here
-    return found.filter((each) => each.units > 0)
+      // from now on nothing of it is given back here, whatever becomes of the charge
+      of.charged.set(name, { units: 0, at: 0 })
+    }
+    return found
   }
 
   return {
@@ -151,7 +155,7 @@ function local(share: number): Fallback {
       const parts = ask.parts.map(shared)
       // what is reserved is noted here, not in the store, because it may come to count elsewhere
       const answer = store.ask(mode === "reserve" ? { parts, count: 1, mode: "spend" } : { ...ask, parts })
-      if (mode !== "peek") for (const part of parts) noteUse(part)
+      if (mode !== "peek") for (const part of ask.parts) noteUse(part)
       if (answer.marks !== undefined) turns.add(answer.marks)
       if (note !== undefined && answer.granted > 0) {
         const { at } = answer
@@ -168,11 +172,12 @@ function local(share: number): Fallback {
 
     owed(parts) {
       const known = parts.filter((part) => used.has(nameOf(part)))
+      const spent = known.flatMap((part) => [...(used.get(nameOf(part))?.values() ?? [])])
       for (const part of known) used.delete(nameOf(part))
-      const owed = known.flatMap((part) => {
+      const owed = spent.flatMap((part) => {
         const here = shared({ ...part, cost: 1 })
-        const spent = spentOf(here)
-        return chargesOf(part, spent, reservedOf(here, spent.units))
+        const all = spentOf(here)
+        return chargesOf(part, all, reservedOf(here, all.units))
       })
       store.forget(known)
       return owed

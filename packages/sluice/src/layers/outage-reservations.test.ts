@@ -18,15 +18,16 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A store elsewhere, of which calls of some kinds are refused, or held up when they are charges. */
+/** A store elsewhere, of which calls of some kinds are refused or lost, or held up when they are charges. */
 function setUp(policy: Policies) {
   const ledger = memoryStore()
-  const fault = { refuses: [] as string[], holdsCharges: false }
+  const fault = { refuses: [] as string[], loses: [] as string[], holdsCharges: false }
   const held: (() => void)[] = []
   const reach = <T>(kind: string, run: () => T): Promise<T> => {
     if (fault.refuses.includes(kind) || fault.refuses.includes("all")) {
       return Promise.reject(new SluiceError("STORE_REFUSED", "connection refused"))
     }
+    if (fault.loses.includes(kind)) return Promise.reject(new SluiceError("STORE_UNKNOWN", "lost"))
     const value = run()
     if (kind !== "charge" || !fault.holdsCharges) return Promise.resolve(value)
     return new Promise((resolve) => held.push(() => resolve(value)))
@@ -121,17 +122,72 @@ describe("a reservation that was made without the store", () => {
     expect(await remaining()).toBe(0)
   })
 
-  test("gives back what it was charged for also after another outage", async () => {
-    const { limiter, fault, remaining, recover } = setUp(hourly)
+  describe.each([
+    hourly,
+    slidingLog({ limit: 10, window: "1h" }),
+    tokenBucket({ capacity: 10, refill: 1, every: "1h" }),
+  ])("under %o", (policy) => {
+    test("gives back what it was charged for also after another outage", async () => {
+      const { limiter, fault, remaining, recover } = setUp(policy)
+      fault.refuses = ["all"]
+      const { cancel } = await limiter.reserve("k", { cost: 5 })
+      await recover()
+      fault.refuses = ["all"]
+      await limiter.tryAcquire("k")
+      await recover()
+      expect(await remaining()).toBe(4)
+      expect(await cancel()).toBe(true)
+      expect(await remaining()).toBeGreaterThanOrEqual(8)
+      expect(await remaining()).toBeLessThanOrEqual(9)
+    })
+
+    test("gives back nothing in another outage of what the store was told, or of what was reset", async () => {
+      for (const isReset of [false, true]) {
+        const { limiter, fault, remaining, recover } = setUp(policy)
+        fault.refuses = ["all"]
+        const { cancel } = await limiter.reserve("k", { cost: 5 })
+        await recover()
+        if (isReset) await limiter.reset("k")
+        fault.refuses = ["all"]
+        for (let i = 0; i < 5; i += 1) await limiter.tryAcquire("k")
+        await recover()
+        expect(await remaining()).toBe(isReset ? 5 : 0)
+        await cancel()
+        expect(await remaining()).toBeLessThanOrEqual(5)
+      }
+    })
+
+    test("gives back nothing when nobody knows whether the store was told", async () => {
+      const { limiter, fault, recover } = setUp(policy)
+      fault.refuses = ["all"]
+      const { cancel } = await limiter.reserve("k", { cost: 5 })
+      fault.loses = ["charge"]
+      await recover()
+      fault.refuses = ["all"]
+      let admitted = 0
+      const spendAll = async () => {
+        while ((await limiter.tryAcquire("k")).allowed) admitted += 1
+      }
+      await spendAll()
+      await cancel()
+      await spendAll()
+      expect(admitted).toBe(10)
+    })
+  })
+
+  test("is settled in part if nobody knows what became of the rest", async () => {
+    const policies = { a: hourly, b: fixedWindow({ limit: 100, window: "1h" }) }
+    const { limiter, direct, fault, recover } = setUp(policies)
     fault.refuses = ["all"]
-    const { cancel } = await limiter.reserve("k", { cost: 5 })
+    const { settle } = await limiter.reserve("k", { cost: 5 })
     await recover()
-    fault.refuses = ["all"]
-    await limiter.tryAcquire("k")
+    fault.loses = ["giveBack"]
+    await expect(settle({ a: 1, b: 25 })).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
+    fault.loses = []
+    expect(await settle({ a: 1, b: 25 })).toBe(false)
     await recover()
-    expect(await remaining()).toBe(4)
-    expect(await cancel()).toBe(true)
-    expect(await remaining()).toBe(9)
+    const { policies: told = [] } = await direct.peek("k")
+    expect(told.map((policy) => policy.remaining)).toEqual([5, 75])
   })
 
   test("can be settled again if the store refuses, and gives back under each policy once", async () => {

@@ -5,6 +5,7 @@ import {
   memoryStore,
   SluiceError,
   type Store,
+  slidingLog,
   tokenBucket,
 } from "sluice"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
@@ -205,6 +206,18 @@ describe("a store that does not answer", () => {
     await after(0, limiter.tryAcquire("k"))
     const { policies: told } = await limiter.peek("k")
     expect(told).toMatchObject([{ remaining: 0 }, { remaining: 38 }])
+  })
+
+  test("is told of what was spent here under another algorithm of the same name", async () => {
+    const { limiter, direct, set } = setUp({ then: { local: 1 } })
+    const log = slidingLog({ limit: 4, window: "1h" })
+    set("refuses")
+    for (let i = 0; i < 4; i += 1) await limiter.tryAcquire("k", { policy: log })
+    await limiter.tryAcquire("k")
+    set("answers")
+    for (let i = 0; i < 3; i += 1) await after(200, limiter.tryAcquire("k"))
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await direct.peek("k", { policy: log })).toMatchObject({ remaining: 0 })
   })
 
   test("is told again if it could not be told, and then no more", async () => {

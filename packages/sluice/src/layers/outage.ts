@@ -121,8 +121,9 @@ export function outage(
       background.run(async () => {
         const { part, maxWait } = owed
         try {
-          const { at } = await store.ask({ parts: [part], count: 1, mode: "charge", maxWait })
-          fallback.told(owed, at)
+          const { at, granted } = await store.ask({ parts: [part], count: 1, mode: "charge", maxWait })
+          // of what did not fit, not all may be owed: none of it is given back
+          if (granted === 1) fallback.told(owed, at)
         } catch (error) {
           // what may have been charged is not charged twice
           if (wasRefused(error)) fallback.owe(owed)
@@ -194,6 +195,7 @@ export function outage(
       }
       return Promise.resolve(guard([settlement.place], giveBack)).then(finish, (error: unknown) => {
         if (wasRefused(error)) settling.undo()
+        else settling.finish()
         throw error
       })
     },
