@@ -76,7 +76,9 @@ function spendsOf(command: RespValue): string[] | undefined {
     if (mode === "spend" || mode === "book") spends.push(keys[used] as string)
     const notes = ["book", "leave", "reserve", "settle"].includes(mode) ? 1 : 0
     const own = plan.filter((terms, i) => i % 2 === 1 && i > 1 && !(terms as { with?: number }).with)
-    used += own.length + notes
+    // those that look back have a key for each part, where it is noted when that was forgotten
+    const moments = ["spend", "peek", "charge"].includes(mode) ? 0 : plan.length / 2 - 1
+    used += own.length + moments + notes
   }
   return spends.length > 0 ? spends : undefined
 }
