@@ -31,7 +31,7 @@ export interface MemoryStore extends Store {
   leave(turn: Turn): void
   settle(settlement: Settlement): boolean
   forget(places: readonly Place[]): void
-  /** How many keys it holds. */
+  /** How many keys it holds. Notes of reservations, of turns that were given up, and of resets count as keys. */
   readonly size: number
 }
 
