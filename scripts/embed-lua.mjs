@@ -10,28 +10,43 @@ import { fileURLToPath } from "node:url"
 const folder = new URL("../packages/sluice/src/", import.meta.url)
 const lua = (name) => `stores/redis/lua/${name}.lua`
 
+/** What buckets have in common, whether they count steps or not. */
+const anyBucket = {
+  path: "algorithms/bucket/bucket",
+  ofPlan: {
+    cost: "count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))",
+    span: "terms.span * (terms.parts or 1) + (terms.spanPart or 0)",
+    parts: "terms.parts or 1",
+  },
+  never: "span > 9007199254740991",
+  read: lua("read"),
+  write: lua("write"),
+  several: lua("lane-of-records"),
+}
+
 /**
- * Where an algorithm is, the terms that a plain ask needs of it, in the order in which they are sent (`plain` of its
- * twin), what those are by the terms of a plan if not the same, what no plain ask has, and how its state is read, if all
- * at once, and written. If several policies share a record, how many bytes a plain state has, by the terms that are sent.
+ * Where an algorithm is, its short form for plain asks, the terms that one needs of it, in the order in which they are sent
+ * (`plain` of its twin), what those are by the terms of a plan if not the same, what no plain ask has, whether a level may be
+ * three integers, and how its state is read, if all at once, and written. If several policies share a record, how many
+ * bytes a plain state has, by the terms that are sent.
  */
 const algorithms = {
   bucket: {
-    path: "algorithms/bucket/bucket",
+    ...anyBucket,
+    plain: "algorithms/bucket/bucket-plain.lua",
     terms: ["cost", "span", "parts", "reach"],
-    ofPlan: {
-      cost: "count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))",
-      span: "terms.span * (terms.parts or 1) + (terms.spanPart or 0)",
-      parts: "terms.parts or 1",
-    },
-    never: "terms.step or span > 9007199254740991",
-    read: lua("read"),
-    write: lua("write"),
-    several: lua("lane-of-records"),
     size: (term) => `${term("parts")} == 1 and 12 or 22`,
+  },
+  stepwise: {
+    ...anyBucket,
+    plain: "algorithms/bucket/stepwise-plain.lua",
+    terms: ["cost", "span", "parts", "reach", "step", "life"],
+    tellsThree: true,
+    size: (term) => `${term("parts")} == 1 and 26 or 36`,
   },
   fixedWindow: {
     path: "algorithms/fixed-window/fixed-window",
+    plain: "algorithms/fixed-window/fixed-window-plain.lua",
     terms: ["cost", "limit", "window", "aligned"],
     read: lua("read"),
     write: lua("write"),
@@ -40,6 +55,7 @@ const algorithms = {
   },
   log: {
     path: "algorithms/log/log",
+    plain: "algorithms/log/log-plain.lua",
     terms: ["cost", "limit", "window", "merge"],
     read: undefined,
     write: "algorithms/log/log-write.lua",
@@ -49,7 +65,7 @@ const algorithms = {
 
 /** What a file says of one algorithm. */
 function of(name, file) {
-  const { path, terms, ofPlan = {}, never, write, several, size = () => "0" } = algorithms[name]
+  const { plain, terms, ofPlan = {}, never, tellsThree, write, several, size = () => "0" } = algorithms[name]
   // by fewer arguments a script could not tell such a call from others
   if (terms.length < 3) throw new Error(`${name}: a plain ask needs three terms or more`)
   const marks = {
@@ -61,7 +77,8 @@ function of(name, file) {
     "size of a plan": `return ${size((term) => `(${ofPlan[term]})`)}`,
     "widths of a part": `local ${widths(name)}`,
     "plain part": plainPart(name),
-    plain: inBlock(load(`${path}-plain.lua`)),
+    plain: inBlock(load(plain)),
+    "told of a part": told(tellsThree),
     read: reader(name),
     write: inBlock(load(write)),
   }
@@ -88,7 +105,16 @@ function plainPart(name) {
   return [
     bound(name, (_, i) => `terms[place + ${i + 1}]`),
     "cost = cost * count",
-    inBlock(load(`${algorithms[name].path}-plain.lua`)),
+    inBlock(load(algorithms[name].plain)),
+  ].join("\n")
+}
+
+/** Puts the level of a part behind `at` in the reply. No nil more than needed: each makes room in the table. */
+function told(tellsThree) {
+  return [
+    "reply[at + 1], reply[at + 2] = first, second",
+    "at = second and at + 2 or at + 1",
+    ...(tellsThree ? ["if third then", "at = at + 1", "reply[at] = third", "end"] : []),
   ].join("\n")
 }
 
@@ -105,6 +131,7 @@ function lane(names) {
       byKind("parts", widths),
     ].join("\n"),
     "plain part": byKind("part", plainPart),
+    "told of a part": told(true),
     read: inBlock(load(lua("read"))),
   })
   return load(lua("lane"), { lanes: inBlock(lanes) })
@@ -132,8 +159,7 @@ function ask(names, { further = false } = {}) {
     load(lua("plain"), { read: names.length === 1 ? reader(names[0]) : inBlock(load(lua("read-mixed"))) }),
     load(lua("record")),
     load(lua("state")),
-    ...names.map((name) => {
-      const { path } = algorithms[name]
+    ...[...new Set(names.map((name) => algorithms[name].path))].map((path) => {
       const turns = further ? [load(`${path}-turns.lua`)] : []
       return inBlock([load(`${path}.lua`), ...turns].join("\n"))
     }),

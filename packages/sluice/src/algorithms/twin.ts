@@ -1,6 +1,6 @@
 import type { Granted, Level } from "../algorithm.js"
 import type { Policy } from "../policy.js"
-import { bucketTwin } from "./bucket/bucket-twin.js"
+import { bucketTwin, stepwiseTwin } from "./bucket/bucket-twin.js"
 import { fixedWindowTwin } from "./fixed-window/fixed-window-twin.js"
 import { logTwin } from "./log/log-twin.js"
 
@@ -50,5 +50,6 @@ const twins: Record<Policy["algorithm"], AnyTwin> = {
 
 /** The twin of the algorithm by which a policy counts. */
 export function twinOf(policy: Policy): AnyTwin {
+  if (policy.algorithm === "tokenBucket" && policy.mode === "interval") return stepwiseTwin as AnyTwin
   return twins[policy.algorithm]
 }

@@ -18,8 +18,8 @@ export const bucketTwin: Twin<BucketTerms> = {
     }
   },
 
-  plain({ parts, step, costPieces, spanPieces, reach }, count) {
-    return step > 0 || Number.isNaN(spanPieces) ? undefined : [count * costPieces, spanPieces, parts, reach]
+  plain({ parts, costPieces, spanPieces, reach }, count) {
+    return Number.isNaN(spanPieces) ? undefined : [count * costPieces, spanPieces, parts, reach]
   },
 
   width: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
@@ -64,5 +64,16 @@ export const bucketTwin: Twin<BucketTerms> = {
       remaining: Math.max(Math.floor((spanPieces - ahead) / unit), 0),
       resetAfter: wholeMilliseconds(Math.ceil(ahead / parts)),
     }
+  },
+}
+
+/** The same of a bucket by steps, whose plain asks are looked at in another way. */
+export const stepwiseTwin: Twin<BucketTerms> = {
+  ...bucketTwin,
+  name: "stepwise",
+
+  plain(terms, count) {
+    const plain = bucketTwin.plain(terms, count)
+    return plain && [...plain, terms.step, terms.life]
   },
 }

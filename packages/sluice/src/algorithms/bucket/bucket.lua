@@ -5,7 +5,8 @@
 -- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
 -- where it is 0.
 local bucket = {}
-algorithms.bucket = bucket
+-- under two names, because plain asks are looked at in two ways, with steps and without
+algorithms.bucket, algorithms.stepwise = bucket, bucket
 
 local function read(terms, key)
   local step = terms.step

@@ -165,7 +165,7 @@ function scriptFor(asks: readonly ScriptAsk[]): Call["script"] {
       only = name
     }
   }
-  return scripts[only as "bucket" | "fixedWindow" | "log"]
+  return scripts[only as Exclude<keyof typeof scripts, "ask">]
 }
 
 /** What an ask has in common with others but for the keys. */

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "9e509f49c938f574aefec34ea5aea70651c7d559",
+    sha: "a1b68c8bfdcd0083057b17f144bc4e8e4b4d6ebb",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -31,6 +31,8 @@ kinds[parts], at = ARGV[at], at + 1
 local width, bytes
 if kinds[parts] == "bucket" then
 width, bytes = 4, (ARGV[at + 3] + 0) == 1 and 12 or 22
+elseif kinds[parts] == "stepwise" then
+width, bytes = 6, (ARGV[at + 3] + 0) == 1 and 26 or 36
 elseif kinds[parts] == "fixedWindow" then
 width, bytes = 4, 25
 end
@@ -69,7 +71,7 @@ local whole = value and (length == size or length > size + 7) and sub(value, 8, 
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 if kinds[part] == "bucket" then
 local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
@@ -97,6 +99,41 @@ first = (ahead - second) / parts
 text = pack(">i7I5I5I5", now + first, reach, second, parts)
 end
 expiresAt = now + first + 1
+end
+end
+elseif kinds[part] == "stepwise" then
+local cost, span, parts, reach, step, life = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4], terms[place + 5], terms[place + 6]
+cost = cost * count
+do
+local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
+before = 0
+if whole then
+local _
+if parts == 1 then
+full, _, anchor, lapsesAt = unpack(">i7I5i7I7", value, from)
+else
+full, _, part, of, anchor, lapsesAt = unpack(">i7I5I5I5i7I7", value, from)
+end
+before = lapsesAt > full and lapsesAt or full + 1
+end
+local at = now - (now - anchor) % step
+if full < at or (full == at and part == 0) then
+if now >= lapsesAt then at, anchor = now, now end
+full, part = at, 0
+end
+local ahead = (full - at) * parts + part + cost
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+second = ahead % parts
+first = (ahead - second) / parts
+third = now - at
+full = at + first
+if lapsesAt < now + life then lapsesAt = now + life end
+if parts == 1 then
+text = pack(">i7I5i7I7", full, reach, anchor, lapsesAt)
+else
+text = pack(">i7I5I5I5i7I7", full, reach, second, parts, anchor, lapsesAt)
+end
+expiresAt = lapsesAt > full and lapsesAt or full + 1
 end
 end
 elseif kinds[part] == "fixedWindow" then
@@ -127,6 +164,10 @@ texts[part] = text
 if expiresAt > ends then ends = expiresAt end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
+if third then
+at = at + 1
+reply[at] = third
+end
 end
 if looked < parts then break end
 local rest = whole and sub(value, size + 1) or ""
@@ -175,9 +216,9 @@ return (terms.parts or 1) == 1 and 12 or 22
 end
 function plain.bucket(terms, key, value, count, reply)
 local cost, span, parts, reach = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach
-if terms.step or span > 9007199254740991 then return nil end
+if span > 9007199254740991 then return nil end
 local from, whole = 1, value and #value == (parts == 1 and 12 or 22)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local full, part, of = now, 0, parts
 before = 0
@@ -205,8 +246,59 @@ expiresAt = now + first + 1
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+return text, expiresAt, before, merges, gone
+end
+function sizes.stepwise(terms)
+return (terms.parts or 1) == 1 and 26 or 36
+end
+function plain.stepwise(terms, key, value, count, reply)
+local cost, span, parts, reach, step, life = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach, terms.step, terms.life
+if span > 9007199254740991 then return nil end
+local from, whole = 1, value and #value == (parts == 1 and 26 or 36)
+local text, expiresAt, before, merges, gone, first, second, third
+do
+local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
+before = 0
+if whole then
+local _
+if parts == 1 then
+full, _, anchor, lapsesAt = unpack(">i7I5i7I7", value, from)
+else
+full, _, part, of, anchor, lapsesAt = unpack(">i7I5I5I5i7I7", value, from)
+end
+before = lapsesAt > full and lapsesAt or full + 1
+end
+local at = now - (now - anchor) % step
+if full < at or (full == at and part == 0) then
+if now >= lapsesAt then at, anchor = now, now end
+full, part = at, 0
+end
+local ahead = (full - at) * parts + part + cost
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+second = ahead % parts
+first = (ahead - second) / parts
+third = now - at
+full = at + first
+if lapsesAt < now + life then lapsesAt = now + life end
+if parts == 1 then
+text = pack(">i7I5i7I7", full, reach, anchor, lapsesAt)
+else
+text = pack(">i7I5I5I5i7I7", full, reach, second, parts, anchor, lapsesAt)
+end
+expiresAt = lapsesAt > full and lapsesAt or full + 1
+end
+end
+if not text then return nil end
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+if third then
+at = at + 1
+reply[at] = third
+end
 return text, expiresAt, before, merges, gone
 end
 function sizes.fixedWindow(terms)
@@ -215,7 +307,7 @@ end
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
 local from, whole = 1, value and #value == (25)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
@@ -235,8 +327,9 @@ text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
 return text, expiresAt, before, merges, gone
 end
 function sizes.log(terms)
@@ -245,7 +338,7 @@ end
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
 local from, whole = 1, value and #value == (0)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
@@ -282,11 +375,13 @@ end
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
 return text, expiresAt, before, merges, gone
 end
 writers.bucket = write
+writers.stepwise = write
 writers.fixedWindow = write
 function writers.log(key, text, expiresAt, before, merges, gone)
 local failed
@@ -596,7 +691,7 @@ end
 end
 do
 local bucket = {}
-algorithms.bucket = bucket
+algorithms.bucket, algorithms.stepwise = bucket, bucket
 local function read(terms, key)
 local step = terms.step
 local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
@@ -1464,7 +1559,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "15045f86a120f3e2a27bd040277758d9599ba0b3",
+    sha: "6b94faf172152f62157cc5e8e0c0318aa914e3f7",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1508,7 +1603,7 @@ local key, value = KEYS[i], values and values[i]
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local full, part, of = now, 0, parts
 before = 0
@@ -1548,9 +1643,10 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
-reply[told + 1], reply[told + 2] = first, second
-told = second and told + 2 or told + 1
-used = i
+local at = told
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+told, used = at, i
 end
 asks = used
 else
@@ -1597,7 +1693,7 @@ local whole = value and (length == size or length > size + 7) and sub(value, 8, 
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 do
@@ -1681,9 +1777,9 @@ return (terms.parts or 1) == 1 and 12 or 22
 end
 function plain.bucket(terms, key, value, count, reply)
 local cost, span, parts, reach = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach
-if terms.step or span > 9007199254740991 then return nil end
+if span > 9007199254740991 then return nil end
 local from, whole = 1, value and #value == (parts == 1 and 12 or 22)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local full, part, of = now, 0, parts
 before = 0
@@ -1711,8 +1807,9 @@ expiresAt = now + first + 1
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
 return text, expiresAt, before, merges, gone
 end
 writers.bucket = write
@@ -1983,7 +2080,791 @@ end
 end
 do
 local bucket = {}
-algorithms.bucket = bucket
+algorithms.bucket, algorithms.stepwise = bucket, bucket
+local function read(terms, key)
+local step = terms.step
+local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
+local value = get(key)
+if value then
+full, reach = unpack(">i7I5", value)
+expiresAt = full + 1
+local size = #value
+if size % 2 == 1 then
+last, low = unpack(">i7I7", value, size - 14)
+size = size - 15
+end
+if size == 26 or size == 36 then
+anchor, lapsesAt = unpack(">i7I7", value, size - 13)
+expiresAt = max(expiresAt, lapsesAt)
+end
+if size == 22 or size == 36 then
+local from, to = 1, terms.parts or 1
+part, from = unpack(">I5I5", value, 13)
+if from ~= to then
+local product = part * to
+part = product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
+end
+if part == to then
+full = full + 1
+part = 0
+end
+end
+end
+local jumped = full - now > reach * 1000 + max(terms.reach * 1000, GRACE)
+if jumped then
+full = now + reach * 1000
+part = 0
+anchor = nil
+lapsesAt = 0
+last = 0
+low = 0
+end
+local at = now
+if step then
+anchor = anchor or full
+at = anchor + floor((now - anchor) / step) * step
+end
+local spent = full > at or (full == at and part > 0)
+if not spent and now >= lapsesAt then
+at = now
+anchor = step and now
+end
+if not spent then
+full = at
+part = 0
+end
+return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
+end
+local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
+local value = pack(">i7I5", full, reach)
+local expiresAt = full + 1
+if terms.parts then value = value .. pack(">I5I5", part, terms.parts) end
+if anchor then
+value = value .. pack(">i7I7", anchor, lapsesAt)
+expiresAt = max(expiresAt, lapsesAt)
+end
+if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
+set(key, value, expiresAt, before)
+end
+local function room(terms, ahead, part, count)
+local parts, cost, costPart = terms.parts or 1, terms.cost, terms.costPart or 0
+local whole = terms.span - ahead
+local rest = (terms.spanPart or 0) - part
+if rest < 0 then
+whole = whole - 1
+rest = rest + parts
+end
+if whole < 0 then return 0 end
+if count == 1 then return (cost < whole or (cost == whole and costPart <= rest)) and 1 or 0 end
+local function fits(k)
+local pieces = k * costPart
+local carry = floor(pieces / parts)
+local needed = k * cost + carry
+return needed < whole or (needed == whole and pieces - carry * parts <= rest)
+end
+local most = min(count, floor(9007199254740991 / parts))
+local k = min(most, floor((whole + rest / parts) / (cost + costPart / parts)))
+while k > 0 and not fits(k) do k = k - 1 end
+while k < most and fits(k + 1) do k = k + 1 end
+return k
+end
+function bucket.step(terms, key, count, granted, spend, reply)
+local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
+granted = granted or room(terms, ahead, part, count)
+if not reply then return granted end
+if spend and granted > 0 then
+if lead > 0 then
+low = last > now - lead and min(low, ahead) or ahead
+last = max(last, now)
+end
+ahead = ahead + granted * terms.cost
+local parts = terms.parts
+if parts then
+local pieces = granted * terms.costPart
+local carry = floor(pieces / parts)
+ahead = ahead + carry
+part = part + pieces - carry * parts
+if part >= parts then
+part = part - parts
+ahead = ahead + 1
+end
+end
+lapsesAt = max(lapsesAt, now + (terms.life or 0))
+keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
+elseif spend and jumped then
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
+end
+reply[#reply + 1] = ahead
+if terms.parts or terms.step then reply[#reply + 1] = part end
+if terms.step then reply[#reply + 1] = now - at end
+return granted
+end
+function bucket.till(terms, key)
+local _, _, _, _, _, _, _, expiresAt = read(terms, key)
+return expiresAt
+end
+function bucket.give(terms, key, debitedAt)
+local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
+local whole, pieces = terms.cost, terms.costPart or 0
+if debitedAt >= 0 then
+local step = terms.step
+local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
+whole = whole - max(refilled, 0)
+if whole <= 0 or (last > now and low == 0) then return end
+if last > now and whole >= low then whole, pieces = low, 0 end
+end
+low = max(low - whole - (pieces > 0 and 1 or 0), 0)
+ahead = ahead - whole
+part = part - pieces
+if part < 0 then
+part = part + terms.parts
+ahead = ahead - 1
+end
+if ahead < 0 or (ahead == 0 and part == 0) then
+ahead = 0
+part = 0
+if lapsesAt <= now then return drop(key) end
+end
+keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
+end
+end
+local function spendOrPeek(plan, parts)
+local spend = plan[1] == "spend"
+local count = plan[2]
+local first = #reply + 1
+local granted
+if parts == 1 then
+granted = algorithms[plan[3]].step(plan[4], placeOf(1), count, nil, spend, reply)
+else
+granted = count
+for part = 1, parts do
+granted = algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), granted, nil, false)
+end
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), count, granted, spend, reply)
+end
+end
+if granted < count then
+reply[first] = -1 - reply[first]
+if count > 1 then reply[#reply + 1] = granted end
+end
+end
+local function giveBack(plan, parts)
+for part = 1, parts do
+algorithms[plan[part * 2 + 1]].step(plan[part * 2 + 2], placeOf(part), 1, nil, false)
+end
+for part = 1, parts do
+if plan[2] < 0 or plan[2] > forgottenAt(part) then
+algorithms[plan[part * 2 + 1]].give(plan[part * 2 + 2], placeOf(part), plan[2])
+end
+end
+reply[#reply + 1] = 0
+end
+local function forget(plan, parts)
+local moments = {}
+for part = 1, parts do
+local place = placeOf(part)
+local isRead, till = pcall(algorithms[plan[part * 2 + 1]].till, plan[part * 2 + 2], place)
+if isRead and till > now then
+local at, key, before = forgottenAt(part)
+moments[key] = moments[key] or max(now, at + 1)
+till = max(till, before)
+set(key, pack(">I7I7", moments[key], till), till, before)
+end
+if not pcall(drop, place) then drop(place.record or place) end
+end
+reply[#reply + 1] = 0
+end
+local function answerTheRest()
+while used < keys do
+local plan = plans[numbers and numbers[asks + 1] or 1]
+local parts = #plan / 2 - 1
+told, atHand = #reply, plan
+if plan[1] == "give" then
+giveBack(plan, parts)
+elseif plan[1] == "forget" then
+forget(plan, parts)
+elseif modes[plan[1]] then
+modes[plan[1]].answer(plan, parts, used, reply)
+else
+spendOrPeek(plan, parts)
+end
+writeChanged()
+asks = asks + 1
+used = used + keysOf(plan)
+if used < keys then answerPlain() end
+end
+end
+if not values and keys > 1 and plans[1][3] and plans[1][3] ~= "log" then values = call("MGET", spread(KEYS)) end
+for i = used + 1, values and keys or 0 do
+if strings[KEYS[i]] == nil then strings[KEYS[i]] = values[i] end
+end
+while used < keys do
+local done, wrong = pcall(answerTheRest)
+if not done then
+now, lead = reply[1], 0
+takeBackReply()
+records, changed = {}, {}
+reply[told + 1] = { type(wrong) == "table" and wrong.err or wrong }
+asks = asks + 1
+used = used + keysOf(plans[numbers and numbers[asks] or 1])
+end
+end
+return reply`,
+  },
+  stepwise: {
+    sha: "529fa683db0ae6676e63f772ce3d7e68bc8c0d99",
+    source: `local call, try = redis.call, redis.pcall
+local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
+local STRETCH = 900000
+local CALLERS_SLACK = 60900
+local callersNow = ARGV[1] ~= "" and ARGV[1] + 0
+local LEFT_OUT = callersNow and math.huge or STRETCH
+local now = callersNow
+if not now then
+local time = call("TIME")
+now = time[1] * 1000000 + time[2]
+end
+local keys = #KEYS
+local reply = { now, nil, nil }
+local asks, used, told = 0, 0, 1
+local values
+local fresh = false
+if ARGV[5] then
+local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
+if #ARGV == 6 + 3 then
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+local cost, span, parts, reach, step, life = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0, ARGV[8] + 0, ARGV[9] + 0
+local size = (parts == 1 and 26 or 36)
+for i = 1, keys do
+local key, value = KEYS[i], values and values[i]
+local length = value and #value
+local from, whole = 1, length == size
+local cost = counts and cost * counts[i] or cost
+local text, expiresAt, before, merges, gone, first, second, third
+do
+local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
+before = 0
+if whole then
+local _
+if parts == 1 then
+full, _, anchor, lapsesAt = unpack(">i7I5i7I7", value, from)
+else
+full, _, part, of, anchor, lapsesAt = unpack(">i7I5I5I5i7I7", value, from)
+end
+before = lapsesAt > full and lapsesAt or full + 1
+end
+local at = now - (now - anchor) % step
+if full < at or (full == at and part == 0) then
+if now >= lapsesAt then at, anchor = now, now end
+full, part = at, 0
+end
+local ahead = (full - at) * parts + part + cost
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+second = ahead % parts
+first = (ahead - second) / parts
+third = now - at
+full = at + first
+if lapsesAt < now + life then lapsesAt = now + life end
+if parts == 1 then
+text = pack(">i7I5i7I7", full, reach, anchor, lapsesAt)
+else
+text = pack(">i7I5I5I5i7I7", full, reach, second, parts, anchor, lapsesAt)
+end
+expiresAt = lapsesAt > full and lapsesAt or full + 1
+end
+end
+if not text then break end
+local failed
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
+failed = try("SET", key, text, "KEEPTTL").err
+end
+end
+if failed then break end
+local at = told
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+if third then
+at = at + 1
+reply[at] = third
+end
+told, used = at, i
+end
+asks = used
+else
+do
+local max, sub, concat = math.max, string.sub, table.concat
+local parts, head, size, at = 0, "", 0, 4
+local terms, texts = {}, {}
+local kinds, places, begins = {}, {}, {}
+while at <= #ARGV do
+parts = parts + 1
+local width, bytes = 6, (ARGV[at + 3] + 0) == 1 and 26 or 36
+local label = ARGV[at]
+head = head .. pack("Bc0B", #label, label, bytes)
+places[parts], begins[parts] = at, size
+for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
+at, size = at + width + 1, size + bytes
+end
+head = head .. "\\0"
+local begin = 8 + #head
+size = begin + size - 1
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+for i = 1, keys do
+local key, value = KEYS[i], values[i]
+local count = counts and counts[i] or 1
+local ends, at, looked = 0, told, 0
+local length = value and #value
+local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+while looked < parts do
+local part = looked + 1
+local from, place = begin + begins[part], places[part]
+local text, expiresAt, before, merges, gone, first, second, third
+local cost, span, parts, reach, step, life = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4], terms[place + 5], terms[place + 6]
+cost = cost * count
+do
+local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
+before = 0
+if whole then
+local _
+if parts == 1 then
+full, _, anchor, lapsesAt = unpack(">i7I5i7I7", value, from)
+else
+full, _, part, of, anchor, lapsesAt = unpack(">i7I5I5I5i7I7", value, from)
+end
+before = lapsesAt > full and lapsesAt or full + 1
+end
+local at = now - (now - anchor) % step
+if full < at or (full == at and part == 0) then
+if now >= lapsesAt then at, anchor = now, now end
+full, part = at, 0
+end
+local ahead = (full - at) * parts + part + cost
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+second = ahead % parts
+first = (ahead - second) / parts
+third = now - at
+full = at + first
+if lapsesAt < now + life then lapsesAt = now + life end
+if parts == 1 then
+text = pack(">i7I5i7I7", full, reach, anchor, lapsesAt)
+else
+text = pack(">i7I5I5I5i7I7", full, reach, second, parts, anchor, lapsesAt)
+end
+expiresAt = lapsesAt > full and lapsesAt or full + 1
+end
+end
+if not text then break end
+looked = part
+texts[part] = text
+if expiresAt > ends then ends = expiresAt end
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+if third then
+at = at + 1
+reply[at] = third
+end
+end
+if looked < parts then break end
+local rest = whole and sub(value, size + 1) or ""
+local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
+local before, failed = whole and unpack(">I7", value) or 0, nil
+if rest ~= "" then
+local till = unpack(">I7", rest)
+before = max(before, till)
+if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+end
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
+failed = try("SET", key, text, "KEEPTTL").err
+end
+end
+if failed then break end
+asks, used, told = i, i, at
+end
+end
+end
+if used == keys then return reply end
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local floor, ceil, max, byte, sub = math.floor, math.ceil, math.max, string.byte, string.sub
+local plain, writers, sizes = {}, {}, {}
+local function write(key, text, expiresAt, before)
+local failed, length
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
+failed = try("SET", key, text, "KEEPTTL").err
+end
+end
+if failed then error({ err = failed }) end
+end
+function sizes.stepwise(terms)
+return (terms.parts or 1) == 1 and 26 or 36
+end
+function plain.stepwise(terms, key, value, count, reply)
+local cost, span, parts, reach, step, life = count * (terms.cost * (terms.parts or 1) + (terms.costPart or 0)), terms.span * (terms.parts or 1) + (terms.spanPart or 0), terms.parts or 1, terms.reach, terms.step, terms.life
+if span > 9007199254740991 then return nil end
+local from, whole = 1, value and #value == (parts == 1 and 26 or 36)
+local text, expiresAt, before, merges, gone, first, second, third
+do
+local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
+before = 0
+if whole then
+local _
+if parts == 1 then
+full, _, anchor, lapsesAt = unpack(">i7I5i7I7", value, from)
+else
+full, _, part, of, anchor, lapsesAt = unpack(">i7I5I5I5i7I7", value, from)
+end
+before = lapsesAt > full and lapsesAt or full + 1
+end
+local at = now - (now - anchor) % step
+if full < at or (full == at and part == 0) then
+if now >= lapsesAt then at, anchor = now, now end
+full, part = at, 0
+end
+local ahead = (full - at) * parts + part + cost
+if ahead <= span and of == parts and (before > 0 or fresh and not value) then
+second = ahead % parts
+first = (ahead - second) / parts
+third = now - at
+full = at + first
+if lapsesAt < now + life then lapsesAt = now + life end
+if parts == 1 then
+text = pack(">i7I5i7I7", full, reach, anchor, lapsesAt)
+else
+text = pack(">i7I5I5I5i7I7", full, reach, second, parts, anchor, lapsesAt)
+end
+expiresAt = lapsesAt > full and lapsesAt or full + 1
+end
+end
+if not text then return nil end
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+if third then
+at = at + 1
+reply[at] = third
+end
+return text, expiresAt, before, merges, gone
+end
+writers.stepwise = write
+local plans = cjson.decode(ARGV[2])
+local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
+local strings = {}
+local mayComeTwice = ARGV[4] and not ARGV[5]
+local records = {}
+if ARGV[5] and ARGV[3] ~= "" then
+numbers = { byte(ARGV[3], 1, -1) }
+for _, count in ipairs(numbers) do
+if not plans[count] then
+plans[count] = { spread(plans[1]) }
+plans[count][2] = count
+end
+end
+end
+local function readValues()
+do
+if keys == 1 then
+local value = try("GET", KEYS[1])
+fresh = value == false
+values = { type(value) == "string" and value }
+else
+values = call("MGET", spread(KEYS))
+local absent
+for i = 1, keys do
+if not values[i] then
+absent = absent or {}
+absent[#absent + 1] = KEYS[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+end
+end
+local function takeBackReply()
+for extra = #reply, told + 1, -1 do reply[extra] = nil end
+end
+local function placesOf(plan)
+if plan.places then return plan.places, plan.width end
+local places, width = {}, 0
+for part = 4, #plan, 2 do
+local with = plan[part].with
+if not with then width = width + 1 end
+places[#places + 1] = with and places[with] or width
+end
+plan.places, plan.width = places, width
+return places, width
+end
+local function blocksOf(plan)
+local blocks = {}
+for part = 1, #plan / 2 - 1 do
+local terms, size = plan[part * 2 + 2], sizes[plan[part * 2 + 1]]
+if terms.label then
+size = size(terms)
+local block = blocks[terms.with] or { head = "\\0", size = 0, text = "", ends = 0 }
+block.head = sub(block.head, 1, -2) .. pack("Bc0B", #terms.label, terms.label, size) .. "\\0"
+terms.before, terms.size = block.size, size
+block.size, block.last = block.size + size, part
+blocks[part] = block
+end
+end
+return blocks
+end
+local function stateOf(value, block, terms)
+if not block or not value then return value end
+local from = 8 + #block.head
+local size = from + block.size - 1
+if #value ~= size and #value <= size + 7 or sub(value, 8, from - 1) ~= block.head then return "" end
+from = from + terms.before
+return sub(value, from, from + terms.size - 1)
+end
+local function spendPlain()
+if not values then readValues() end
+local known = values or {}
+local plan, parts, count, first, terms, writeFirst, places, width, blocks
+local looked = {}
+while used < keys do
+local own = plans[numbers and numbers[asks + 1] or 1]
+if own ~= plan then
+if own[1] ~= "spend" then return end
+for part = 3, #own, 2 do
+if not plain[own[part]] then return end
+end
+plan, parts, count = own, #own / 2 - 1, own[2]
+first, terms, writeFirst = plain[own[3]], own[4], writers[own[3]]
+places, width = placesOf(own)
+blocks = blocksOf(own)
+end
+told = #reply
+if parts == 1 and not blocks[1] then
+local key, value = KEYS[used + 1], known[used + 1]
+if mayComeTwice and strings[key] ~= nil then value = strings[key] end
+local a, b, c, d, e = first(terms, key, value, count, reply)
+if not a then return end
+writeFirst(key, a, b, c, d, e)
+if mayComeTwice then strings[key] = a end
+else
+for part = 1, parts do
+local i, n, own = used + places[part], part * 5, plan[part * 2 + 2]
+if mayComeTwice and strings[KEYS[i]] ~= nil then known[i] = strings[KEYS[i]] end
+local value = stateOf(known[i], blocks[part], own)
+local a, b, c, d, e = plain[plan[part * 2 + 1]](own, KEYS[i], value, count, reply)
+if not a then return takeBackReply() end
+looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4] = a, b, c, d, e
+end
+for part = 1, parts do
+local i, n, block = used + places[part], part * 5, blocks[part]
+if not block then
+writers[plan[part * 2 + 1]](KEYS[i], looked[n], looked[n + 1], looked[n + 2], looked[n + 3], looked[n + 4])
+if mayComeTwice then strings[KEYS[i]] = looked[n] end
+else
+block.text, block.ends = block.text .. looked[n], max(block.ends, looked[n + 1])
+if part == block.last then
+local record, ends = known[i], block.ends
+local before = record and unpack(">I7", record) or 0
+local rest = record and sub(record, 8 + #block.head + block.size) or ""
+local till = rest ~= "" and unpack(">I7", rest) or 0
+if till + LEFT_OUT <= now then rest = "" end
+local text = pack(">I7", ends) .. block.head .. block.text .. rest
+block.text, block.ends = "", 0
+write(KEYS[i], text, rest ~= "" and max(ends, till) or ends, max(before, till))
+if mayComeTwice then strings[KEYS[i]], records[KEYS[i]] = text, nil end
+end
+end
+end
+end
+asks, used = asks + 1, used + width
+end
+end
+local function answerPlain()
+told = #reply
+if not pcall(spendPlain) then takeBackReply() end
+end
+if not ARGV[5] and plans[1][1] == "spend" then
+answerPlain()
+if used == keys then return reply end
+end
+local function recordOf(value)
+local labels, states, ends = {}, {}, {}
+local last, at = 0, 1
+while value and at <= #value do
+local till, sizes, before = unpack(">I7", value, at), {}, #labels
+at = at + 7
+while byte(value, at) ~= 0 do
+labels[#labels + 1], sizes[#sizes + 1], at = unpack("Bc0B", value, at)
+end
+at = at + 1
+for i = 1, #sizes do
+local label = labels[before + i]
+states[label], ends[label] = sub(value, at, at + sizes[i] - 1), till
+at = at + sizes[i]
+end
+last = max(last, till)
+end
+return { labels = labels, states = states, ends = ends, till = last }
+end
+local function labelsOf(plan)
+if plan.labels then return plan.labels end
+plan.labels = {}
+for part, place in ipairs(placesOf(plan)) do
+local label, labels = plan[part * 2 + 2].label, plan.labels[place] or {}
+if label then
+labels[#labels + 1], labels[label], plan.labels[place] = label, label, labels
+end
+end
+return plan.labels
+end
+local function blockOf(record, labels)
+local head, states, till = "", "", 0
+for _, label in ipairs(labels) do
+local state = record.states[label]
+if state then
+head, states = head .. pack("Bc0B", #label, label, #state), states .. state
+till = max(till, record.ends[label])
+end
+end
+if head == "" then return "", 0 end
+return pack(">I7", till) .. head .. "\\0" .. states, till
+end
+local function textOf(record, own)
+local text, till = blockOf(record, own)
+local labels, tills, byTill = own, {}, {}
+for _, label in ipairs(record.labels) do
+local ends = record.ends[label]
+if record.states[label] and not own[label] and ends + LEFT_OUT > reply[1] then
+if labels == own then labels = { spread(own) } end
+if not byTill[ends] then
+tills[#tills + 1], byTill[ends] = ends, {}
+end
+table.insert(byTill[ends], label)
+labels[#labels + 1] = label
+end
+end
+if #tills > 1 then table.sort(tills, function(a, b) return a > b end) end
+for _, ends in ipairs(tills) do text = text .. blockOf(record, byTill[ends]) end
+record.labels, record.till = labels, max(till, tills[1] or 0)
+return text, record.till
+end
+local min, huge = math.min, math.huge
+local GRACE = 1000000
+local algorithms = {}
+local modes = {}
+local lead = 0
+local atHand
+local function placeOf(part)
+local key, terms = KEYS[used + placesOf(atHand)[part]], atHand[part * 2 + 2]
+if not terms.label then return key end
+terms.place = terms.place or { label = terms.label }
+terms.place.record = key
+return terms.place
+end
+local ONLY_NOW = { spend = true, peek = true, charge = true }
+local function keysOf(plan)
+local _, width = placesOf(plan)
+local moments = ONLY_NOW[plan[1]] and 0 or #plan / 2 - 1
+return width + moments + (modes[plan[1]] and modes[plan[1]].keys or 0)
+end
+local get
+local function recordAt(key)
+records[key] = records[key] or recordOf(get(key))
+return records[key]
+end
+function get(key)
+if type(key) == "table" then return recordAt(key.record).states[key.label] end
+local value = strings[key] or call("GET", key)
+strings[key] = value
+return value
+end
+local function forgottenAt(part)
+local _, width = placesOf(atHand)
+local key = KEYS[used + width + part]
+local value = strings[key]
+if value == nil then value = try("GET", key) end
+if type(value) ~= "string" or #value ~= 14 then return -1, key, 0 end
+local at, till = unpack(">I7I7", value)
+if till > 9007199254740991 then return -1, key, 0 end
+return till > now and at <= now + GRACE and at or -1, key, till
+end
+local changed = {}
+local function change(place, state, expiresAt)
+local record = recordAt(place.record)
+record.states[place.label], record.ends[place.label] = state, expiresAt
+changed[place.record] = record
+end
+local function set(key, value, expiresAt, before)
+if type(key) == "table" then return change(key, value, expiresAt) end
+write(key, value, expiresAt, before)
+strings[key] = value
+end
+local function drop(key)
+if type(key) == "table" then return change(key, nil, 0) end
+call("DEL", key)
+strings[key] = false
+end
+local function writeChanged()
+for place, labels in pairs(labelsOf(atHand)) do
+local key = KEYS[used + place]
+local record = changed[key]
+if record then
+local before = record.till
+local text, till = textOf(record, labels)
+if text ~= "" then set(key, text, till, before) elseif before > 0 then drop(key) end
+changed[key] = nil
+end
+end
+end
+do
+local bucket = {}
+algorithms.bucket, algorithms.stepwise = bucket, bucket
 local function read(terms, key)
 local step = terms.step
 local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
@@ -2216,7 +3097,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "098d92b050b70590b8b8b100f9e0d92ee9c25bb9",
+    sha: "f4f8153ef03232639fc99396977c248024d66d8f",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2260,7 +3141,7 @@ local key, value = KEYS[i], values and values[i]
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
@@ -2292,9 +3173,10 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
-reply[told + 1], reply[told + 2] = first, second
-told = second and told + 2 or told + 1
-used = i
+local at = told
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+told, used = at, i
 end
 asks = used
 else
@@ -2341,7 +3223,7 @@ local whole = value and (length == size or length > size + 7) and sub(value, 8, 
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 do
@@ -2418,7 +3300,7 @@ end
 function plain.fixedWindow(terms, key, value, count, reply)
 local cost, limit, window, aligned = count * terms.cost, terms.limit, terms.window, terms.aligned
 local from, whole = 1, value and #value == (25)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local start, stop, used, reach = now, now, 0, 0
 before = 0
@@ -2438,8 +3320,9 @@ text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
 return text, expiresAt, before, merges, gone
 end
 writers.fixedWindow = write
@@ -2860,7 +3743,7 @@ end
 return reply`,
   },
   log: {
-    sha: "d6a6e812c3344a7e1e87abf52bd51f019a92272f",
+    sha: "3aaa1cf209d901b61a03d7c526ae6e319e1fc6b5",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2887,7 +3770,7 @@ local key, value = KEYS[i], values and values[i]
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
@@ -2947,9 +3830,10 @@ end
 end
 end
 if failed then break end
-reply[told + 1], reply[told + 2] = first, second
-told = second and told + 2 or told + 1
-used = i
+local at = told
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
+told, used = at, i
 end
 asks = used
 else
@@ -2966,7 +3850,7 @@ while looked < parts do
 local place = looked * 4 + 3
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local from, whole = 1, false
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
 do
@@ -3068,7 +3952,7 @@ end
 function plain.log(terms, key, value, count, reply)
 local cost, limit, window, merge = count * terms.cost, terms.limit, terms.window, terms.merge
 local from, whole = 1, value and #value == (0)
-local text, expiresAt, before, merges, gone, first, second
+local text, expiresAt, before, merges, gone, first, second, third
 do
 local WRAP = 281474976710656
 local head = try("LRANGE", key, "0", "2")
@@ -3105,8 +3989,9 @@ end
 end
 end
 if not text then return nil end
-local last = #reply
-reply[last + 1], reply[last + 2] = first, second
+local at = #reply
+reply[at + 1], reply[at + 2] = first, second
+at = second and at + 2 or at + 1
 return text, expiresAt, before, merges, gone
 end
 function writers.log(key, text, expiresAt, before, merges, gone)

@@ -12,13 +12,12 @@ while used < keys do
     local place = looked * TERMS + 3
     local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
     local from, whole = 1, false
-    local text, expiresAt, before, merges, gone, first, second
+    local text, expiresAt, before, merges, gone, first, second, third
     --@ plain part
     if not text then break end
     looked = looked + 1
     texts[looked], ends[looked], befores[looked], merging[looked], going[looked] = text, expiresAt, before, merges, gone
-    reply[at + 1], reply[at + 2] = first, second
-    at = second and at + 2 or at + 1
+    --@ told of a part
   end
   if looked < parts then break end
   local failed

@@ -8,15 +8,15 @@ if #ARGV == TERMS + 3 then
     local length = value and #value
     local from, whole = 1, length == size
     local cost = counts and cost * counts[i] or cost
-    local text, expiresAt, before, merges, gone, first, second
+    local text, expiresAt, before, merges, gone, first, second, third
     --@ plain
     if not text then break end
     local failed
     --@ write
     if failed then break end
-    reply[told + 1], reply[told + 2] = first, second
-    told = second and told + 2 or told + 1
-    used = i
+    local at = told
+    --@ told of a part
+    told, used = at, i
   end
   asks = used
 else

@@ -27,14 +27,13 @@ for i = 1, keys do
   while looked < parts do
     local part = looked + 1
     local from, place = begin + begins[part], places[part]
-    local text, expiresAt, before, merges, gone, first, second
+    local text, expiresAt, before, merges, gone, first, second, third
     --@ plain part
     if not text then break end
     looked = part
     texts[part] = text
     if expiresAt > ends then ends = expiresAt end
-    reply[at + 1], reply[at + 2] = first, second
-    at = second and at + 2 or at + 1
+    --@ told of a part
   end
   if looked < parts then break end
   local rest = whole and sub(value, size + 1) or ""

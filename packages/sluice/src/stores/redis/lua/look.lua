@@ -5,10 +5,10 @@ end
 function plain.NAME(terms, key, value, count, reply)
   --@ terms of a plan
   local from, whole = 1, value and #value == SIZE
-  local text, expiresAt, before, merges, gone, first, second
+  local text, expiresAt, before, merges, gone, first, second, third
   --@ plain
   if not text then return nil end
-  local last = #reply
-  reply[last + 1], reply[last + 2] = first, second
+  local at = #reply
+  --@ told of a part
   return text, expiresAt, before, merges, gone
 end
