@@ -29,6 +29,14 @@ export function uniform(count: number): string[] {
   return Array.from({ length: draws }, () => keys[Math.floor(next() * count)] as string)
 }
 
+/** Tells whole numbers from 1 up to the most, one after the other, each as likely as any other. */
+export function drawn(most: number): () => number {
+  const next = random(4)
+  const numbers = Uint32Array.from({ length: draws }, () => 1 + Math.floor(next() * most))
+  let told = 0
+  return () => numbers[told++ & (draws - 1)] as number
+}
+
 /** A sequence in which the key of rank r comes in proportion to 1 / r. */
 export function zipf(count: number): string[] {
   const keys = Array.from({ length: count }, (_, index) => keyOf(index))

@@ -1,6 +1,7 @@
 import type { Case } from "../case.js"
 import { accuracy } from "./accuracy.js"
 import { cluster } from "./cluster.js"
+import { costs } from "./costs.js"
 import { fixedRate } from "./fixed-rate.js"
 import { hotKeyAllowed, hotKeyDenied } from "./hot-key.js"
 import { inFlight, zipfKeys } from "./in-flight.js"
@@ -18,6 +19,7 @@ export const cases: readonly Case[] = [
   hotKeyAllowed,
   hotKeyDenied,
   threePolicies,
+  costs,
   fixedRate,
   cluster,
   leaseProcesses,

@@ -9,10 +9,12 @@ export interface FlexibleOptions {
   readonly duration?: number
   /** Whether it remembers in memory which keys are over their limit. */
   readonly blockCache?: boolean
+  /** What the next request costs; 1 if left out. */
+  readonly costOfNext?: () => number
 }
 
 export async function flexible(on: Connecting, options: FlexibleOptions = {}): Promise<Subject> {
-  const { points = plenty, duration = 10, blockCache = false } = options
+  const { points = plenty, duration = 10, blockCache = false, costOfNext } = options
   const client = await on.connect()
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -23,10 +25,30 @@ export async function flexible(on: Connecting, options: FlexibleOptions = {}): P
   })
   return {
     name: options.name ?? baseline,
-    decide: (key) => limiter.consume(key),
+    decide: costOfNext ? (key) => limiter.consume(key, costOfNext()) : (key) => limiter.consume(key),
     passed: (answer) => {
       if (!(answer instanceof RateLimiterRes)) throw answer
       return answer.consumedPoints > 0 && answer.consumedPoints <= points
+    },
+    async close() {
+      client.disconnect()
+    },
+  }
+}
+
+/** A budget of requests and one of what they cost: a call to Redis for each, since a union charges both the same. */
+export async function flexibleBudgets(on: Connecting, costOfNext: () => number): Promise<Subject> {
+  const client = await on.connect()
+  const [requests, tokens] = Array.from({ length: 2 }, () => {
+    const keyPrefix = `rlf${serial()}`
+    return new RateLimiterRedis({ storeClient: client, keyPrefix, points: plenty, duration: 10 })
+  }) as [RateLimiterRedis, RateLimiterRedis]
+  return {
+    name: baseline,
+    decide: (key) => Promise.all([requests.consume(key), tokens.consume(key, costOfNext())]),
+    passed: (answer) => {
+      if (!Array.isArray(answer)) throw answer
+      return answer.every(({ consumedPoints }) => consumedPoints <= plenty)
     },
     async close() {
       client.disconnect()

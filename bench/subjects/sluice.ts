@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type Policies, tokenBucket } from "sluice"
+import { type Cost, createLimiter, type Decision, type Policies, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import type { Connecting } from "../redis.js"
 import { plenty, type Subject, serial, type WaitingSubject } from "../subject.js"
@@ -10,18 +10,22 @@ export interface SluiceOptions {
   readonly name?: string
   readonly policy?: Policies
   readonly lease?: boolean
+  /** What the next request costs; 1 if left out. */
+  readonly costOfNext?: () => Cost<Policies>
   /** Two processes that share a limiter name it alike. */
   readonly limiter?: string
 }
 
 /** This library on Redis, as its documentation sets it up. */
 export async function sluice(on: Connecting, options: SluiceOptions = {}): Promise<Subject> {
-  const { policy = roomyBucket, lease = false, limiter: called = `bench${serial()}` } = options
+  const { policy = roomyBucket, lease = false, limiter: called = `bench${serial()}`, costOfNext } = options
   const client = await on.connect()
   const limiter = createLimiter({ name: called, policy, store: redisStore(ioredis(client)), lease })
   return {
     name: options.name ?? "sluice",
-    decide: (key) => limiter.tryAcquire(key),
+    decide: costOfNext
+      ? (key) => limiter.tryAcquire(key, { cost: costOfNext() })
+      : (key) => limiter.tryAcquire(key),
     passed: (answer) => {
       if (answer instanceof Error) throw answer
       return (answer as Decision).allowed

@@ -179,6 +179,11 @@ export function checkPolicy(value: unknown): Policy {
   return (factories[algorithm] as (parameters: object) => Policy)(parameters)
 }
 
+/** The most that a policy ever grants at once. */
+export function limitOf(policy: Policy): number {
+  return "limit" in policy ? policy.limit : policy.capacity
+}
+
 /** Whether two policies say the same. */
 export function samePolicy(a: Policy, b: Policy): boolean {
   if (a === b) return true

@@ -2,7 +2,7 @@ import type { Level } from "../algorithm.js"
 import { countingOf, termsOf } from "../algorithms/index.js"
 import { twinOf } from "../algorithms/twin.js"
 import { microseconds } from "../clock.js"
-import type { Policy } from "../policy.js"
+import { limitOf, type Policy } from "../policy.js"
 import type { Place } from "../state-key.js"
 import type { Answer, Ask, Part, Settlement, Turn } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
@@ -243,7 +243,7 @@ interface Spent {
 
 /** That as charges of no more than the limit there, for no more can be owed at once; reservations are part of the first. */
 function chargesOf(part: Part, { units, lasts }: Spent, reserved: Charged["reserved"]): Charged[] {
-  const most = "limit" in part.policy ? part.policy.limit : part.policy.capacity
+  const most = limitOf(part.policy)
   const charged: Charged[] = []
   for (let left = units; left > 0; left -= most) {
     const cost = Math.min(left, most)

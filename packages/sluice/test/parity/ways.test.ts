@@ -20,11 +20,13 @@ afterAll(async () => {
   await server.stop()
 })
 
-const scopes = [scopeOf("ways", "one"), scopeOf("ways", "other")] as const
+const scopes = { one: scopeOf("ways", "one"), other: scopeOf("ways", "other") }
+/** Of a policy that has no name of its own, and so no record either. */
+const alone = scopeOf("ways", "default")
 
 /** A way to answer a call: what it is given as arguments, and what is made of its script. */
 interface Way {
-  args(args: readonly string[]): readonly string[]
+  args(args: readonly string[], asks: readonly SentAsk[]): readonly string[]
   source?(source: string): string
 }
 
@@ -45,15 +47,12 @@ function withoutPlain(source: string): string {
   )
 }
 
-/** A call of asks alike in all but their counts, with a plan for each count in place of what a lane needs. */
-function byPlans(args: readonly string[]): string[] {
-  const [now, plansText, counts] = args as [string, string, string]
-  if (args.length <= 4 || counts === "") return [now, plansText, args.length > 4 ? "" : counts]
-  const [[mode, , ...parts]] = JSON.parse(plansText) as [[string, number, ...unknown[]]]
-  const each = [...counts].map((byte) => byte.charCodeAt(0))
-  const plans = [...new Set(each)]
-  const numbers = each.map((count) => plans.indexOf(count) + 1)
-  return [now, JSON.stringify(plans.map((count) => [mode, count, ...parts])), JSON.stringify(numbers)]
+/** The arguments of a call with a plan for each ask, and none of what a lane needs. */
+function byPlans([now]: readonly string[], asks: readonly SentAsk[]): string[] {
+  // of an ask alone, the plan has its count and its costs
+  const planOf = (ask: SentAsk) => encodeAsks(new RedisKeys("any"), "", [{ ...ask, follows: false }]).args[1]
+  const plans = asks.map((ask) => planOf(ask)?.slice(1, -1))
+  return [now as string, `[${plans.join()}]`, JSON.stringify(asks.map((_, i) => i + 1)), "1"]
 }
 
 /** Has asks answered in every way, each on keys of its own; what the lane was given. */
@@ -65,7 +64,7 @@ async function answerAlike(asks: readonly SentAsk[], at: number, where: string):
   const seen = await Promise.all(
     calls.map(async ({ way, script, keys, args }) => {
       const source = way.source?.(script.source) ?? script.source
-      const reply = await client.eval(source, keys.length, ...keys, ...way.args(args))
+      const reply = await client.eval(source, keys.length, ...keys, ...way.args(args, asks))
       return { reply, stored: await Promise.all(keys.map((key) => client.dumpBuffer(key))) }
     }),
   )
@@ -74,11 +73,21 @@ async function answerAlike(asks: readonly SentAsk[], at: number, where: string):
   return (calls[0] as Call).args
 }
 
+const anyKey = fc.constantFrom("a", "b", "c", "d")
+const anyShare = fc.constantFrom(0, 0, 0.01, 0.1, 0.4, 1, 3)
+
 /** Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last. */
 const callOf = fc.record({
-  keys: fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"), { minLength: 1 }),
-  under: fc.constantFrom("one", "other", "both"),
-  share: fc.constantFrom(0, 0, 0.1, 0.4, 1, 3),
+  keys: fc.oneof(
+    fc.uniqueArray(anyKey, { minLength: 1 }),
+    fc.array(anyKey, { minLength: 2, maxLength: 6, size: "max" }),
+  ),
+  under: fc.constantFrom("one", "other", "both", "alone"),
+  // of the limit, by ask, and under a second policy from the other end
+  shares: fc.oneof(
+    anyShare.map((share) => [share]),
+    fc.array(anyShare, { minLength: 6, maxLength: 6 }),
+  ),
   counts: fc.oneof(
     fc.constantFrom([1], [1], [2], [5]),
     fc.array(fc.constantFrom(1, 1, 2, 5, 127, 128), { minLength: 4, maxLength: 4 }),
@@ -109,35 +118,42 @@ const pairs: [Kind, Kind][] = [
 
 test.each(pairs)("asks under %s and %s are answered and stored alike in every way", async (kind, other) => {
   const seed = 3_000
-  let inLane = 0
-  let byCounts = 0
-  let ofBoth = 0
+  const seen = { inLane: 0, byCounts: 0, byCosts: 0, twice: 0, ofBoth: 0 }
   for (const [index, [policies, calls]] of fc
     .sample(historyOf(kind, other), { seed, numRuns: 60 })
     .entries()) {
     let at = 1_700_000_000_000_000
-    for (const [step, { keys, under, share, counts, moves }] of calls.entries()) {
+    for (const [step, { keys, under, shares, counts, moves }] of calls.entries()) {
       const policy = policies[under === "other" ? 1 : 0] as Policy
-      const cost = Math.max(1, Math.round(share * limitOf(policy)))
       at = Math.max(0, at + Math.round(moves * Math.min(periodOf(policy), 1e14)))
-      const asks = keys.map((key, i) => {
-        const first: Part = { scope: scopes[0], key: `${index}-${key}`, policy, cost }
-        const second: Part = { ...first, scope: scopes[1], policy: policies[1] as Policy }
+      const costUnder = (policy: Policy, share = 0) => Math.max(1, Math.round(share * limitOf(policy)))
+      const asks = keys.map((name, i): SentAsk => {
+        const key = `${index}-${name}`
+        const scope = under === "alone" ? alone : scopes.one
+        const first: Part = { scope, key, policy, cost: costUnder(policy, shares[i % shares.length]) }
+        const another = policies[1] as Policy
+        const cost = costUnder(another, shares.at(-1 - (i % shares.length)))
+        const second: Part = { scope: scopes.other, key, policy: another, cost }
         const parts = under === "both" ? [first, second] : [first]
         const count = counts[i % counts.length] as number
-        return { parts, count, mode: "spend" as const, follows: false }
+        return { parts, count, mode: "spend", follows: keys.indexOf(name) < i }
       })
       const args = await answerAlike(asks, at, `call ${step} of history ${index}, seed ${seed}`)
       if (args.length <= 4) continue
-      inLane += 1
-      if (args[2] !== "") byCounts += 1
-      if (under === "both") ofBoth += 1
+      const differ = args[2] === "" ? 0 : (args[2] as string).charCodeAt(0)
+      seen.inLane += 1
+      if (args[2] !== "") seen.byCounts += 1
+      if (differ % 16 > 0) seen.byCosts += 1
+      if (differ >= 16) seen.twice += 1
+      if (under === "both") seen.ofBoth += 1
     }
   }
-  expect(inLane).toBeGreaterThan(400)
-  expect(byCounts).toBeGreaterThan(100)
-  // nor has what is kept as a list together with what is not
-  if (other !== "slidingLog" || kind === other) expect(ofBoth).toBeGreaterThan(40)
+  expect(seen.inLane).toBeGreaterThan(400)
+  expect(seen.byCounts).toBeGreaterThan(100)
+  expect(seen.byCosts).toBeGreaterThan(40)
+  expect(seen.twice).toBeGreaterThan(100)
+  // what is kept as a list together with what is not has no lane
+  if (other !== "slidingLog" || kind === other) expect(seen.ofBoth).toBeGreaterThan(40)
 })
 
 test("however many entries have left a log, it is answered and stored alike in every way", async () => {
@@ -145,7 +161,7 @@ test("however many entries have left a log, it is answered and stored alike in e
   const policy = slidingLog({ limit: 100, window })
   const begin = 1_700_000_000_000_000
   for (let left = 0; left <= 40; left += 1) {
-    const part: Part = { scope: scopes[0], key: `${left} left`, policy, cost: 1 }
+    const part: Part = { scope: scopes.one, key: `${left} left`, policy, cost: 1 }
     const ask: SentAsk = { parts: [part], count: 1, mode: "spend", follows: false }
     for (let entry = 0; entry < 45; entry += 1) await answerAlike([ask], begin + entry * 1_000, "filling")
     // the last of them has left this microsecond

@@ -48,6 +48,15 @@ describe("a Cluster of three masters", () => {
     await holdsLimits(redisStore(client))
     await close()
   })
+
+  test.each(clientKinds)("answers the first asks of a process, all at once, through $name", async (kind) => {
+    const { client, close } = await kind.cluster(cluster.nodes[0]?.port as number)
+    const limiter = createLimiter({ name: `first asks, ${kind.name}`, policy, store: redisStore(client) })
+    const decisions = await Promise.all(Array.from({ length: 200 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    expect(decisions.filter(({ allowed, source }) => allowed && source === "store")).toHaveLength(200)
+    await limiter.close()
+    await close()
+  })
 })
 
 describe("a master with a replica and a sentinel", () => {

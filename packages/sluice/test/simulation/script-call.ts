@@ -100,14 +100,14 @@ export function scriptCalls(policies: readonly Policy[]) {
     const [now, plansText, numbersText, ...terms] = args as [string, string, string, ...string[]]
     const plans = plansByText.get(plansText) ?? (JSON.parse(plansText) as Plan[])
     plansByText.set(plansText, plans)
-    // in calls that have terms beside the plan, the counts are in that place, a byte each
+    // in calls that have terms beside the plan, what asks differ in is in that place
     const inLane = terms.length > 1
     const numbers = !inLane && numbersText !== "" ? (JSON.parse(numbersText) as number[]) : undefined
-    const counts = inLane && numbersText !== "" ? numbersText : undefined
+    const amounts = inLane && numbersText !== "" ? amountsIn(numbersText, plans[0] as Plan, keys) : undefined
     const asks: WireAsk[] = []
     for (let used = 0; used < keys.length; ) {
       const [mode, planned, ...rest] = plans[(numbers?.[asks.length] ?? 1) - 1] as Plan
-      const count = counts?.charCodeAt(asks.length) ?? planned
+      const { count = planned, costs } = amounts?.[asks.length] ?? {}
       const parts: Part[] = []
       const own: string[] = []
       for (let i = 0; i < rest.length; i += 2) {
@@ -117,7 +117,7 @@ export function scriptCalls(policies: readonly Policy[]) {
         const { scope, key, suffix } = placeAt(own.at(-1) as string, label)
         // what is forgotten is forgotten whatever its policy
         const part = mode === "forget" ? { policy: policies[0] as Policy, cost: 1 } : identify(suffix, terms)
-        parts.push({ scope, key, ...part })
+        parts.push({ scope, key, ...part, ...(costs && { cost: costs[i / 2] as number }) })
       }
       if (!onlyNow.has(mode)) used += parts.length
       const note = noted.has(mode) ? placeAt(keys[used++] as string) : undefined
@@ -131,6 +131,22 @@ export function scriptCalls(policies: readonly Policy[]) {
     }
     return { now: now === "" ? undefined : Number(now), asks }
   }
+}
+
+/** What the asks of a call differ in, by ask: see amounts.lua. */
+function amountsIn(text: string, [, , ...rest]: Plan, keys: readonly string[]) {
+  const bytes = [...text].map((byte) => byte.charCodeAt(0))
+  const digits = (bytes[0] as number) % 16
+  const parts = rest.length / 2
+  const keysOfAsk = rest.filter((terms, i) => i % 2 === 1 && (terms as SentTerms).with === undefined).length
+  const asks = keys.length / keysOfAsk
+  return Array.from({ length: asks }, (_, ask) => {
+    const costs = Array.from({ length: digits > 0 ? parts : 0 }, (_, part) => {
+      const begin = 1 + asks + (ask * parts + part) * digits
+      return bytes.slice(begin, begin + digits).reduce((cost, digit) => cost * 128 + digit, 0)
+    })
+    return { count: bytes[1 + ask] as number, costs: digits > 0 ? costs : undefined }
+  })
 }
 
 function detailOf(mode: string, count: WireAsk["count"], note: Place | undefined): number | string {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { countingOf, termsOf } from "../../algorithms/index.js"
 import { twinOf } from "../../algorithms/twin.js"
 import { ByCost } from "../../by-cost.js"
-import type { Policy } from "../../policy.js"
+import { limitOf, type Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Mode, Part } from "../../store.js"
 import { inRecord, labelOf, type RedisKeys } from "./redis-keys.js"
@@ -54,6 +54,7 @@ export function encodeAsks(
   const keys: string[] = []
   const first = asks[0] as SentAsk
   let alike = true
+  let asDear = true
   let asOften = true
   let follows = false
   for (const ask of asks) {
@@ -68,11 +69,13 @@ export function encodeAsks(
     if (note !== undefined) keys.push(note.key)
     follows ||= ask.follows
     if (ask === first) continue
-    alike &&= mode === first.mode && samePrice(parts, first.parts)
+    alike &&= mode === first.mode && samePolicies(parts, first.parts)
+    asDear &&= alike && sameCosts(parts, first.parts)
     asOften &&= ask.count === first.count
   }
-  // asks that come together are most often alike, or differ in how many they are
-  const common = !alike ? undefined : asOften ? callOf(first, follows) : callByCounts(asks, follows)
+  // asks that come together are most often alike, or differ in how many they are and what they cost
+  const same = alike && asDear && asOften && !follows
+  const common = same ? callOf(first) : alike ? callByAmounts(asks, follows, asDear) : undefined
   if (common !== undefined) {
     const { script, args } = common
     return { script, keys, args: now === "" ? args : [now, ...args.slice(1)] }
@@ -93,41 +96,75 @@ export function encodeAsks(
   return { script, keys, args }
 }
 
-/** What calls have besides their keys whose asks cost 1 under one policy, as most do. */
-const usualCalls = new WeakMap<Policy, Omit<Call, "keys">>()
+/** What the last call had besides its keys that was of spends under a policy, first of all: what comes next is most often alike. */
+const lastCalls = new WeakMap<Policy, { readonly ask: ScriptAsk; readonly call: Omit<Call, "keys"> }>()
 
 /** What a call has besides its keys, of asks alike in all else, by the server's clock. */
-function callOf(ask: ScriptAsk, follows: boolean): Omit<Call, "keys"> {
+function callOf(ask: ScriptAsk): Omit<Call, "keys"> {
   const { parts, mode, count } = ask
-  const [only] = parts
-  const isUsual = parts.length === 1 && only?.cost === 1 && count === 1 && mode === "spend" && !follows
-  const usual = isUsual && labelOf(only) === undefined ? only.policy : undefined
-  const known = usual && usualCalls.get(usual)
-  if (known !== undefined) return known
+  const first = mode === "spend" ? (parts[0] as Part) : undefined
+  const last = first && lastCalls.get(first.policy)
+  if (last !== undefined && last.ask.count === count && samePrice(parts, last.ask.parts)) return last.call
   const plan = `[${planText(ask)}]`
-  const terms = follows ? undefined : plainTerms(ask)
-  const args = ["", plan, "", ...(follows ? ["1"] : (terms ?? []))]
-  const call = { script: scriptFor([ask]), args }
-  if (usual !== undefined) usualCalls.set(usual, call)
+  const call = { script: scriptFor([ask]), args: ["", plan, "", ...(plainTerms(ask) ?? [])] }
+  if (first !== undefined && parts.every(({ key }) => key === first.key)) {
+    // without the key, which would be kept for long; that it is the same for all parts is all that matters of it here
+    const keyless = parts.map((part) => ({ ...part, key: "" }))
+    lastCalls.set(first.policy, { ask: { parts: keyless, mode, count }, call })
+  }
   return call
 }
 
-/** The largest count that is a byte in a text of any encoding. */
-const MOST_IN_A_BYTE = 127
+/** As many as there are bytes that are the same in a text of any encoding: the largest count is one less. */
+const BASE = 128
+/** What the first byte of amounts is more by if a key may come twice. */
+const TWICE = 16
 
-/** The same of plain asks that differ in their counts too; undefined if they are not plain, or one of them is large. */
-function callByCounts(asks: readonly SentAsk[], follows: boolean): Omit<Call, "keys"> | undefined {
+/**
+ * The same of plain asks that differ in their counts too, or in their costs, or whose keys may come twice; undefined if they are
+ * not plain, or one of them is for more than its policy ever grants. What they differ in is written as `amounts.lua` reads it.
+ */
+function callByAmounts(
+  asks: readonly SentAsk[],
+  follows: boolean,
+  asDear: boolean,
+): Omit<Call, "keys"> | undefined {
   const { parts, mode } = asks[0] as SentAsk
-  if (follows || mode !== "spend") return undefined
-  const { script, args } = callOf({ parts, mode, count: 1 }, follows)
+  if (mode !== "spend") return undefined
+  const priced = asDear ? parts : parts.map((part) => ({ ...part, cost: 1 }))
+  const { script, args } = callOf({ parts: priced, mode, count: 1 })
   const [now, plan, , ...terms] = args as [string, string, string, ...string[]]
-  if (terms.length === 0) return undefined
-  let counts = ""
+  const digits = asDear ? 0 : digitsOf(asks)
+  if (terms.length === 0 || digits === undefined) return undefined
+  let amounts = String.fromCharCode(digits + (follows ? TWICE : 0))
   for (const { count } of asks) {
-    if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MOST_IN_A_BYTE) return undefined
-    counts += String.fromCharCode(Number(count))
+    if (!Number.isInteger(count) || Number(count) < 1 || Number(count) >= BASE) return undefined
+    amounts += String.fromCharCode(Number(count))
   }
-  return { script, args: [now, plan, counts, ...terms] }
+  for (const { parts } of asks) {
+    for (let i = 0; i < parts.length; i += 1) {
+      const { cost } = parts[i] as Part
+      for (let place = BASE ** (digits - 1); place >= 1; place /= BASE) {
+        amounts += String.fromCharCode(Math.floor(cost / place) % BASE)
+      }
+    }
+  }
+  return { script, args: [now, plan, amounts, ...terms] }
+}
+
+/** How many digits the largest cost has; undefined if one is more than its policy ever grants. */
+function digitsOf(asks: readonly SentAsk[]): number | undefined {
+  let most = 1
+  for (const { parts } of asks) {
+    for (let i = 0; i < parts.length; i += 1) {
+      const { policy, cost } = parts[i] as Part
+      if (cost > limitOf(policy)) return undefined
+      if (cost > most) most = cost
+    }
+  }
+  let digits = 1
+  while (BASE ** digits <= most) digits += 1
+  return digits
 }
 
 /**
@@ -191,14 +228,26 @@ function samePlan(a: ScriptAsk, b: ScriptAsk): boolean {
 
 /** Whether parts have the same policies and costs, in order. */
 export function samePrice(a: readonly Part[], b: readonly Part[]): boolean {
+  return samePolicies(a, b) && sameCosts(a, b)
+}
+
+function samePolicies(a: readonly Part[], b: readonly Part[]): boolean {
   if (a.length !== b.length) return false
   for (let i = 0; i < a.length; i += 1) {
     const one = a[i] as Part
     const other = b[i] as Part
-    if (one.policy !== other.policy || one.cost !== other.cost) return false
+    if (one.policy !== other.policy) return false
     // by name too, by which states are found in a record, and by what is in one
     if (one.scope.policy !== other.scope.policy) return false
-    if (recordBefore(a, i) !== recordBefore(b, i)) return false
+    if (i > 0 && recordBefore(a, i) !== recordBefore(b, i)) return false
+  }
+  return true
+}
+
+/** Of parts that are as many. */
+function sameCosts(a: readonly Part[], b: readonly Part[]): boolean {
+  for (let i = 0; i < a.length; i += 1) {
+    if ((a[i] as Part).cost !== (b[i] as Part).cost) return false
   }
   return true
 }

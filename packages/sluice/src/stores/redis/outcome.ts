@@ -45,8 +45,12 @@ const glideNames: Readonly<Record<string, string>> = {
   TryAgain: "TRYAGAIN",
 }
 
+/** What we say of a call to a node of a Cluster that has no connection yet. */
+export const UNCONNECTED = "The node is not connected"
+
 /** What clients say of a call that they never sent, because they have no connection; why, they say elsewhere. */
 const offline: readonly string[] = [
+  UNCONNECTED,
   "Stream isn't writeable and enableOfflineQueue options is false",
   "Cluster isn't ready and enableOfflineQueue options is false",
   "The client is offline",

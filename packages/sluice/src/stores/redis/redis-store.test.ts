@@ -54,6 +54,16 @@ describe("an error", () => {
   })
 })
 
+test("what a Cluster of ioredis rejects at once it never sent, and what it rejects later may have run", async () => {
+  const closed = () => Promise.reject(new Error("Connection is closed."))
+  const outcomeWith = (isCluster: boolean, evalsha: () => Promise<unknown>) =>
+    ioredis({ isCluster, evalsha, eval: evalsha }).runByHash("", [], []).catch(outcomeOf)
+  expect(await outcomeWith(true, closed)).toBe("again")
+  expect(await outcomeWith(true, () => Promise.resolve().then(closed))).toBe("unknown")
+  expect(await outcomeWith(true, () => Promise.reject(new Error("Command timed out")))).toBe("unknown")
+  expect(await outcomeWith(false, closed)).toBe("unknown")
+})
+
 const policy = fixedWindow({ limit: 5, window: 1 })
 const ask = (key: string, cost = 1, follows = false): SentAsk => ({
   parts: [{ scope: scopeOf("n", "default"), key, policy, cost }],
@@ -66,11 +76,12 @@ const byKey = { of: ({ key }: Part) => key, note: ({ key }: Place, name: string)
 
 describe("a call", () => {
   test("sends a plan once for all asks that share it", () => {
-    expect(encodeAsks(byKey, "7", [ask("a"), ask("b"), ask("a", 2, true)])).toMatchObject({
+    const peeks = [ask("a"), ask("b"), ask("a", 2, true)].map((ask): SentAsk => ({ ...ask, mode: "peek" }))
+    expect(encodeAsks(byKey, "7", peeks)).toMatchObject({
       keys: ["a", "b", "a"],
       args: [
         "7",
-        `[${[1, 2].map((cost) => `["spend",1,"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":${cost}}]`)}]`,
+        `[${[1, 2].map((cost) => `["peek",1,"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":${cost}}]`)}]`,
         "[1,1,2]",
         "1",
       ],
@@ -89,8 +100,10 @@ describe("a call", () => {
 
   test("says so when a key comes twice", () => {
     const argsOf = (...asks: SentAsk[]) => encodeAsks(byKey, "7", asks).args.slice(2)
-    expect(argsOf(ask("a"), ask("b", 2))).toEqual(["[1,2]"])
-    expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["", "1"])
+    const peek = (...of: Parameters<typeof ask>): SentAsk => ({ ...ask(...of), mode: "peek" })
+    expect(argsOf(peek("a"), peek("b", 2))).toEqual(["[1,2]"])
+    expect(argsOf(peek("a"), peek("a", 1, true))).toEqual(["[1,1]", "1"])
+    expect(argsOf(ask("a"), ask("a", 1, true))).toEqual(["\u0010\u0001\u0001", "1", "5", "1000", "0"])
   })
 
   test("sends the terms of plain asks that are alike one by one as well", () => {
@@ -106,10 +119,12 @@ describe("a call", () => {
     // in thirds of a microsecond
     const parted = bucketOf(tokenBucket({ capacity: 2, refill: 3, every: 1 }))
     expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual(["", "1000", "2000", "3", "1"])
-    // by steps, or in more pieces than a number can tell apart
+    // with the length of a step, and how long they are remembered
     const stepwise = bucketOf(tokenBucket({ capacity: 2, refill: 1, every: 1, mode: "interval" }))
+    expect(argsOf({ ...ask("a"), parts: [stepwise] })).toEqual(["", "1000", "2000", "1", "2", "1000", "2000"])
+    // in more pieces than a number can tell apart
     const fine = bucketOf(tokenBucket({ capacity: 1_000_000, refill: 999_983, every: "1d" }))
-    for (const part of [stepwise, fine]) expect(argsOf({ ...ask("a"), parts: [part] })).toEqual([""])
+    expect(argsOf({ ...ask("a"), parts: [fine] })).toEqual([""])
   })
 
   test("sends the labels of plain asks too whose policies share a record", () => {
@@ -151,10 +166,41 @@ describe("a call", () => {
       ).args.slice(1)
     const plan = (count: number) =>
       `["spend",${count},"fixedWindow",{"limit":5,"window":1000,"aligned":0,"cost":1}]`
-    expect(argsOf(1, 3, 127)).toEqual([`[${plan(1)}]`, "\u0001\u0003\u007f", "1", "5", "1000", "0"])
+    expect(argsOf(1, 3, 127)).toEqual([`[${plan(1)}]`, "\0\u0001\u0003\u007f", "1", "5", "1000", "0"])
     expect(argsOf(2, 2)).toEqual([`[${plan(2)}]`, "", "2", "5", "1000", "0"])
     // what is no byte in every encoding
     expect(argsOf(1, 128)).toEqual([`[${plan(1)},${plan(128)}]`, "[1,2]"])
+  })
+
+  test("sends the costs of plain asks that differ in them, in as many digits each, beside the terms of a cost of 1", () => {
+    const argsOf = (limit: number, ...costs: number[]) => {
+      const own = fixedWindow({ limit, window: 1 })
+      const asks = costs.map((cost, i) => {
+        const { parts, ...rest } = ask(`k${i}`, cost)
+        return { ...rest, parts: parts.map((part) => ({ ...part, policy: own })) }
+      })
+      return encodeAsks(byKey, "7", asks).args.slice(2)
+    }
+    const terms = (limit: number) => ["1", `${limit}`, "1000", "0"]
+    expect(argsOf(5, 1, 3)).toEqual(["\u0001\u0001\u0001\u0001\u0003", ...terms(5)])
+    expect(argsOf(128, 2, 128)).toEqual(["\u0002\u0001\u0001\0\u0002\u0001\0", ...terms(128)])
+    expect(argsOf(1e12, 1e12, 127)[0]).toHaveLength(1 + 2 + 2 * 6)
+    // more than is ever granted
+    expect(argsOf(5, 1, 6)).toEqual(["[1,2]"])
+  })
+
+  test("is not taken for one whose parts were of other keys", () => {
+    const names = new RedisKeys("p")
+    const named = (name: string, key: string): Part => ({ scope: scopeOf("n", name), key, policy, cost: 1 })
+    const callOf = (first: string, second: string) =>
+      encodeAsks(names, "", [{ ...ask("a"), parts: [named("x", first), named("y", second)] }])
+    const [apart, together] = [callOf("a", "b"), callOf("a", "a")]
+    expect(apart.keys).toHaveLength(2)
+    expect(together.keys).toHaveLength(1)
+    expect(together.args).not.toEqual(apart.args)
+    expect(callOf("c", "c").args).toEqual(together.args)
+    expect(callOf("c", "d").args).toEqual(apart.args)
+    expect(callOf("d", "d").args).toEqual(together.args)
   })
 
   test("understands integers in any dress and nothing else", () => {

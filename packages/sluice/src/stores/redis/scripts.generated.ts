@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "a1b68c8bfdcd0083057b17f144bc4e8e4b4d6ebb",
+    sha: "f8b014e199b283efb0e89e033e6ccfd7936d91f9",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -18,8 +18,8 @@ local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+local counts, costs, written
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 do
 local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
@@ -45,6 +45,27 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 size = begin + size - 1
+local number, each = keys, parts
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -64,13 +85,15 @@ end
 end
 for i = 1, keys do
 local key, value = KEYS[i], values[i]
-local count = counts and counts[i] or 1
+if written then value = written[key] or value end
+local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local length = value and #value
 local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
+local count = costs and times * costs[(i - 1) * each + part] or times
 local text, expiresAt, before, merges, gone, first, second, third
 if kinds[part] == "bucket" then
 local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
@@ -189,6 +212,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written then written[key] = text end
 asks, used, told = i, i, at
 end
 end
@@ -410,15 +434,30 @@ if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-numbers = { byte(ARGV[3], 1, -1) }
-for _, count in ipairs(numbers) do
-if not plans[count] then
-plans[count] = { spread(plans[1]) }
-plans[count][2] = count
+local function priced(terms, units)
+local own = {}
+for name, value in pairs(terms) do own[name] = value end
+local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+own.costPart = terms.parts and pieces % terms.parts
+own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+return own
+end
+if counts then
+numbers = {}
+for ask = asks + 1, #counts do
+local number = costs and ask + 1 or counts[ask]
+numbers[ask] = number
+if not plans[number] then
+local plan = { spread(plans[1]) }
+local parts = #plan / 2 - 1
+plan[2] = counts[ask]
+for part = 1, costs and parts or 0 do
+plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+end
+plans[number] = plan
 end
 end
 end
@@ -1559,7 +1598,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "6b94faf172152f62157cc5e8e0c0318aa914e3f7",
+    sha: "7013b478dc9c05c994f63ab4f677a2037774b319",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1576,9 +1615,30 @@ local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+local counts, costs, written
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
+local number, each = keys, 1
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1600,9 +1660,11 @@ local cost, span, parts, reach = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] 
 local size = (parts == 1 and 12 or 22)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+if written then value = written[key] or value end
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
+if costs then cost = cost * costs[i] end
 local text, expiresAt, before, merges, gone, first, second, third
 do
 local full, part, of = now, 0, parts
@@ -1643,6 +1705,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written and values then written[key] = text end
 local at = told
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -1667,6 +1730,27 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 size = begin + size - 1
+local number, each = keys, parts
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -1686,13 +1770,15 @@ end
 end
 for i = 1, keys do
 local key, value = KEYS[i], values[i]
-local count = counts and counts[i] or 1
+if written then value = written[key] or value end
+local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local length = value and #value
 local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
+local count = costs and times * costs[(i - 1) * each + part] or times
 local text, expiresAt, before, merges, gone, first, second, third
 local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
@@ -1749,6 +1835,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written then written[key] = text end
 asks, used, told = i, i, at
 end
 end
@@ -1815,15 +1902,30 @@ end
 writers.bucket = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-numbers = { byte(ARGV[3], 1, -1) }
-for _, count in ipairs(numbers) do
-if not plans[count] then
-plans[count] = { spread(plans[1]) }
-plans[count][2] = count
+local function priced(terms, units)
+local own = {}
+for name, value in pairs(terms) do own[name] = value end
+local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+own.costPart = terms.parts and pieces % terms.parts
+own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+return own
+end
+if counts then
+numbers = {}
+for ask = asks + 1, #counts do
+local number = costs and ask + 1 or counts[ask]
+numbers[ask] = number
+if not plans[number] then
+local plan = { spread(plans[1]) }
+local parts = #plan / 2 - 1
+plan[2] = counts[ask]
+for part = 1, costs and parts or 0 do
+plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+end
+plans[number] = plan
 end
 end
 end
@@ -2313,7 +2415,7 @@ end
 return reply`,
   },
   stepwise: {
-    sha: "529fa683db0ae6676e63f772ce3d7e68bc8c0d99",
+    sha: "2617bde13b43425bd07adcdaa374bfce06c3e921",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2330,9 +2432,30 @@ local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+local counts, costs, written
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 6 + 3 then
+local number, each = keys, 1
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -2354,9 +2477,11 @@ local cost, span, parts, reach, step, life = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] +
 local size = (parts == 1 and 26 or 36)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+if written then value = written[key] or value end
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
+if costs then cost = cost * costs[i] end
 local text, expiresAt, before, merges, gone, first, second, third
 do
 local full, part, of, anchor, lapsesAt = now, 0, parts, now, 0
@@ -2403,6 +2528,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written and values then written[key] = text end
 local at = told
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -2431,6 +2557,27 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 size = begin + size - 1
+local number, each = keys, parts
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -2450,13 +2597,15 @@ end
 end
 for i = 1, keys do
 local key, value = KEYS[i], values[i]
-local count = counts and counts[i] or 1
+if written then value = written[key] or value end
+local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local length = value and #value
 local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
+local count = costs and times * costs[(i - 1) * each + part] or times
 local text, expiresAt, before, merges, gone, first, second, third
 local cost, span, parts, reach, step, life = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4], terms[place + 5], terms[place + 6]
 cost = cost * count
@@ -2523,6 +2672,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written then written[key] = text end
 asks, used, told = i, i, at
 end
 end
@@ -2599,15 +2749,30 @@ end
 writers.stepwise = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-numbers = { byte(ARGV[3], 1, -1) }
-for _, count in ipairs(numbers) do
-if not plans[count] then
-plans[count] = { spread(plans[1]) }
-plans[count][2] = count
+local function priced(terms, units)
+local own = {}
+for name, value in pairs(terms) do own[name] = value end
+local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+own.costPart = terms.parts and pieces % terms.parts
+own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+return own
+end
+if counts then
+numbers = {}
+for ask = asks + 1, #counts do
+local number = costs and ask + 1 or counts[ask]
+numbers[ask] = number
+if not plans[number] then
+local plan = { spread(plans[1]) }
+local parts = #plan / 2 - 1
+plan[2] = counts[ask]
+for part = 1, costs and parts or 0 do
+plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+end
+plans[number] = plan
 end
 end
 end
@@ -3097,7 +3262,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "f4f8153ef03232639fc99396977c248024d66d8f",
+    sha: "7db4b860d36a73d3455f55e5628a4176b3e91b08",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3114,9 +3279,30 @@ local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+local counts, costs, written
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
+local number, each = keys, 1
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -3138,9 +3324,11 @@ local cost, limit, window, aligned = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV
 local size = (25)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+if written then value = written[key] or value end
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
+if costs then cost = cost * costs[i] end
 local text, expiresAt, before, merges, gone, first, second, third
 do
 local start, stop, used, reach = now, now, 0, 0
@@ -3173,6 +3361,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written and values then written[key] = text end
 local at = told
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -3197,6 +3386,27 @@ end
 head = head .. "\\0"
 local begin = 8 + #head
 size = begin + size - 1
+local number, each = keys, parts
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -3216,13 +3426,15 @@ end
 end
 for i = 1, keys do
 local key, value = KEYS[i], values[i]
-local count = counts and counts[i] or 1
+if written then value = written[key] or value end
+local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
 local length = value and #value
 local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
+local count = costs and times * costs[(i - 1) * each + part] or times
 local text, expiresAt, before, merges, gone, first, second, third
 local cost, limit, window, aligned = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
 cost = cost * count
@@ -3271,6 +3483,7 @@ failed = try("SET", key, text, "KEEPTTL").err
 end
 end
 if failed then break end
+if written then written[key] = text end
 asks, used, told = i, i, at
 end
 end
@@ -3328,15 +3541,30 @@ end
 writers.fixedWindow = write
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-numbers = { byte(ARGV[3], 1, -1) }
-for _, count in ipairs(numbers) do
-if not plans[count] then
-plans[count] = { spread(plans[1]) }
-plans[count][2] = count
+local function priced(terms, units)
+local own = {}
+for name, value in pairs(terms) do own[name] = value end
+local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+own.costPart = terms.parts and pieces % terms.parts
+own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+return own
+end
+if counts then
+numbers = {}
+for ask = asks + 1, #counts do
+local number = costs and ask + 1 or counts[ask]
+numbers[ask] = number
+if not plans[number] then
+local plan = { spread(plans[1]) }
+local parts = #plan / 2 - 1
+plan[2] = counts[ask]
+for part = 1, costs and parts or 0 do
+plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+end
+plans[number] = plan
 end
 end
 end
@@ -3743,7 +3971,7 @@ end
 return reply`,
   },
   log: {
-    sha: "3aaa1cf209d901b61a03d7c526ae6e319e1fc6b5",
+    sha: "b3ef25d42823881e2b81be4125b7b5bdc4ae89f3",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3760,16 +3988,39 @@ local reply = { now, nil, nil }
 local asks, used, told = 0, 0, 1
 local values
 local fresh = false
+local counts, costs, written
 if ARGV[5] then
-local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
 if #ARGV == 4 + 3 then
+local number, each = keys, 1
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 local cost, limit, window, merge = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 local size = (0)
 for i = 1, keys do
 local key, value = KEYS[i], values and values[i]
+if written then value = written[key] or value end
 local length = value and #value
 local from, whole = 1, length == size
 local cost = counts and cost * counts[i] or cost
+if costs then cost = cost * costs[i] end
 local text, expiresAt, before, merges, gone, first, second, third
 do
 local WRAP = 281474976710656
@@ -3830,6 +4081,7 @@ end
 end
 end
 if failed then break end
+if written and values then written[key] = text end
 local at = told
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -3842,12 +4094,34 @@ local parts = (#ARGV - 3) / 4
 local texts, ends, befores, merging, going = {}, {}, {}, {}, {}
 local terms = {}
 for i = 4, #ARGV do terms[i] = ARGV[i] + 0 end
+local number, each = keys / parts, parts
+do
+if ARGV[3] ~= "" then
+local byte = string.byte
+local digits = byte(ARGV[3])
+if digits >= 16 then digits, written = digits - 16, {} end
+counts = { byte(ARGV[3], 2, number + 1) }
+if digits > 0 then
+costs = {}
+local at = number + 2
+for i = 1, number * each do
+local cost, second, third = byte(ARGV[3], at, at + digits - 1)
+if second then cost = cost * 128 + second end
+if third then cost = cost * 128 + third end
+for more = at + 3, at + digits - 1 do cost = cost * 128 + byte(ARGV[3], more) end
+costs[i] = cost
+at = at + digits
+end
+end
+end
+end
 while used < keys do
 local at = told
-local count = counts and counts[asks + 1] or 1
+local times = counts and counts[asks + 1] or 1
 local looked = 0
 while looked < parts do
 local place = looked * 4 + 3
+local count = costs and times * costs[asks * each + looked + 1] or times
 local key, value = KEYS[used + looked + 1], values and values[used + looked + 1]
 local from, whole = 1, false
 local text, expiresAt, before, merges, gone, first, second, third
@@ -4021,15 +4295,30 @@ if failed then error({ err = failed }) end
 end
 local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-numbers = { byte(ARGV[3], 1, -1) }
-for _, count in ipairs(numbers) do
-if not plans[count] then
-plans[count] = { spread(plans[1]) }
-plans[count][2] = count
+local function priced(terms, units)
+local own = {}
+for name, value in pairs(terms) do own[name] = value end
+local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+own.costPart = terms.parts and pieces % terms.parts
+own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+return own
+end
+if counts then
+numbers = {}
+for ask = asks + 1, #counts do
+local number = costs and ask + 1 or counts[ask]
+numbers[ask] = number
+if not plans[number] then
+local plan = { spread(plans[1]) }
+local parts = #plan / 2 - 1
+plan[2] = counts[ask]
+for part = 1, costs and parts or 0 do
+plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+end
+plans[number] = plan
 end
 end
 end

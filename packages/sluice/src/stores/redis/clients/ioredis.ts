@@ -1,4 +1,6 @@
+import { soon } from "../../../later.js"
 import { checkClient, type RedisClient } from "../client.js"
+import { UNCONNECTED } from "../outcome.js"
 
 /** The part of an ioredis or iovalkey `Redis` or `Cluster` that is used. */
 export interface IoredisLike {
@@ -10,9 +12,29 @@ export interface IoredisLike {
 /** Lets a store use a client of ioredis or iovalkey, single, Cluster or Sentinel. */
 export function ioredis(client: IoredisLike): RedisClient {
   checkClient("ioredis", client, ["evalsha", "eval"])
+  const clustered = client.isCluster === true
+  const run = (call: Promise<unknown>) => (clustered ? tellUnsent(call) : call)
   return {
-    clustered: client.isCluster === true,
-    runByHash: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
-    runByText: (source, keys, args) => client.eval(source, keys.length, ...keys, ...args),
+    clustered,
+    runByHash: (sha, keys, args) => run(client.evalsha(sha, keys.length, ...keys, ...args)),
+    runByText: (source, keys, args) => run(client.eval(source, keys.length, ...keys, ...args)),
   }
+}
+
+/**
+ * Tells a call that a Cluster never sent from one whose connection broke, for both of which it has the same words: what goes
+ * to a node that it is still connecting to, as it does for each with the first call, is rejected before anything can
+ * have happened.
+ */
+function tellUnsent(call: Promise<unknown>): Promise<unknown> {
+  let atOnce = true
+  const told = call.catch((error: unknown) => {
+    const isClosed = error instanceof Error && error.message === "Connection is closed."
+    throw atOnce && isClosed ? new Error(UNCONNECTED, { cause: error }) : error
+  })
+  // behind what is made of a call that was rejected by now
+  soon.then(() => {
+    atOnce = false
+  })
+  return told
 }

@@ -26,3 +26,6 @@ local asks, used, told = 0, 0, 1
 local values
 -- Whether keys that no string was found under are certain to hold nothing else.
 local fresh = false
+-- The count of each ask, and what each costs under each of its parts, of asks that differ in those; and if a key may come
+-- twice, the strings that the lane has written, by key: see amounts.lua.
+local counts, costs, written

@@ -16,10 +16,13 @@ end
 head = head .. "\0"
 local begin = 8 + #head
 size = begin + size - 1
+local number, each = keys, parts
+--@ stores/redis/lua/amounts.lua
 --@ read
 for i = 1, keys do
   local key, value = KEYS[i], values[i]
-  local count = counts and counts[i] or 1
+  if written then value = written[key] or value end
+  local times = counts and counts[i] or 1
   local ends, at, looked = 0, told, 0
   -- what is behind it may be another block, of more than the seven bytes that are read here
   local length = value and #value
@@ -27,6 +30,7 @@ for i = 1, keys do
   while looked < parts do
     local part = looked + 1
     local from, place = begin + begins[part], places[part]
+    local count = costs and times * costs[(i - 1) * each + part] or times
     local text, expiresAt, before, merges, gone, first, second, third
     --@ plain part
     if not text then break end
@@ -46,5 +50,6 @@ for i = 1, keys do
   end
   --@ stores/redis/lua/write.lua
   if failed then break end
+  if written then written[key] = text end
   asks, used, told = i, i, at
 end

@@ -1,12 +1,11 @@
--- Answers plain asks that are alike in all but their keys and counts, as those of nearly all calls are: in one loop,
+-- Answers plain asks that are alike in all but their keys, counts and costs, as those of nearly all calls are: in one loop,
 -- without a function or JSON, which took more than a third of a call for one ask. With the first ask that is not plain,
 -- or cannot be written down, it leaves the rest to what follows.
--- ARGV     [3] the count of each ask, a byte each, or "" if all have that of the plan, which is 1 otherwise
+-- ARGV     [3] what asks differ in, or "" if in nothing but their keys: see amounts.lua. The count in the plan is 1 otherwise
 --          [4] and on, for each part of an ask the terms that it needs, the first of them for all that it costs by the
 --          plan: three or more, as no other call has; before those of a part in a record, its label, and before that
 --          its algorithm, if not all parts have the same; all parts of such an ask are in one record, and it has one key
 if ARGV[5] then
-  local counts = ARGV[3] ~= "" and { string.byte(ARGV[3], 1, -1) }
   --@ lanes
   if used == keys then return reply end
   for extra = #reply, told + 1, -1 do reply[extra] = nil end

@@ -11,8 +11,8 @@
 --          moment of the debit in place of the count, -1 for none
 --          [3] the plan number of each ask, as JSON, or "" if there is one plan
 --          [4] anything if a key may come twice
---          Of plain asks that are alike in all but their keys and counts, in place of [3] and [4] their counts and their
---          terms: see lane.lua
+--          Of plain asks that are alike in all but their keys, counts and costs, in place of [3] and [4] what they differ in
+--          and their terms: see lane.lua
 -- Returns  now, then for each ask the integers of the levels of its parts; if fewer than count were granted, the first
 --          of them is -1 - itself and the number granted comes last, unless the count is 1. 0 for a give or forget.
 --          For an ask that failed, what was wrong, in an array, while the others go on.
@@ -20,17 +20,35 @@ local plans = cjson.decode(ARGV[2])
 local numbers = ARGV[3] ~= "" and not ARGV[5] and cjson.decode(ARGV[3])
 -- Strings by key, as they stand in this call, if a key may come twice or an ask was not plain; false is a key that is known to
 -- hold none, or not known to hold one.
-local strings = {}
-local mayComeTwice = ARGV[4] and not ARGV[5]
+local strings = written or {}
+local mayComeTwice = written or ARGV[4] and not ARGV[5]
 -- What has been made of records, by key: see record.lua.
 local records = {}
-if ARGV[5] and ARGV[3] ~= "" then
-  -- a plan for each count, which is its number
-  numbers = { byte(ARGV[3], 1, -1) }
-  for _, count in ipairs(numbers) do
-    if not plans[count] then
-      plans[count] = { spread(plans[1]) }
-      plans[count][2] = count
+
+-- The terms of a cost of so many units, by those of one.
+local function priced(terms, units)
+  local own = {}
+  for name, value in pairs(terms) do own[name] = value end
+  local pieces = units * (terms.cost * (terms.parts or 1) + (terms.costPart or 0))
+  own.costPart = terms.parts and pieces % terms.parts
+  own.cost = (pieces - (own.costPart or 0)) / (terms.parts or 1)
+  return own
+end
+
+-- What the lane has left of asks that differ: a plan for each count, which is its number, or for each ask.
+if counts then
+  numbers = {}
+  for ask = asks + 1, #counts do
+    local number = costs and ask + 1 or counts[ask]
+    numbers[ask] = number
+    if not plans[number] then
+      local plan = { spread(plans[1]) }
+      local parts = #plan / 2 - 1
+      plan[2] = counts[ask]
+      for part = 1, costs and parts or 0 do
+        plan[part * 2 + 2] = priced(plan[part * 2 + 2], costs[(ask - 1) * parts + part])
+      end
+      plans[number] = plan
     end
   end
 end
