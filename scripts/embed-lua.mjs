@@ -118,13 +118,12 @@ function told(tellsThree) {
   ].join("\n")
 }
 
-/** Answers plain asks before anything else, under one algorithm, or under those that share records. */
+/** Answers plain asks before anything else, under one algorithm or several. */
 function lane(names) {
   if (names.length === 1) return load(lua("lane"), { lanes: of(names[0], lua("lane-of-one")) })
-  const sharing = names.filter((name) => algorithms[name].size !== undefined)
   const byKind = (part, what) =>
-    `${sharing.map((name) => `if kinds[${part}] == "${name}" then\n${what(name)}\n`).join("else")}end`
-  const lanes = load(lua("lane-of-records"), {
+    `${names.map((name) => `if kinds[${part}] == "${name}" then\n${what(name)}\n`).join("else")}end`
+  const lanes = load(lua("lane-of-several"), {
     "widths of a part": [
       "kinds[parts], at = ARGV[at], at + 1",
       "local width, bytes",
@@ -132,7 +131,6 @@ function lane(names) {
     ].join("\n"),
     "plain part": byKind("part", plainPart),
     "told of a part": told(true),
-    read: inBlock(load(lua("read"))),
   })
   return load(lua("lane"), { lanes: inBlock(lanes) })
 }

@@ -21,8 +21,11 @@ afterAll(async () => {
 })
 
 const scopes = { one: scopeOf("ways", "one"), other: scopeOf("ways", "other") }
-/** Of a policy that has no name of its own, and so no record either. */
+/** Of policies that have no names of their own, and so no record either. */
 const alone = scopeOf("ways", "default")
+const elsewhere = scopeOf("elsewhere", "default")
+/** Kept as a list, between two that may be in a record. */
+const listed = { scope: scopeOf("ways", "listed"), policy: slidingLog({ limit: 400, window: 1_000 }) }
 
 /** A way to answer a call: what it is given as arguments, and what is made of its script. */
 interface Way {
@@ -76,13 +79,16 @@ async function answerAlike(asks: readonly SentAsk[], at: number, where: string):
 const anyKey = fc.constantFrom("a", "b", "c", "d")
 const anyShare = fc.constantFrom(0, 0, 0.01, 0.1, 0.4, 1, 3)
 
-/** Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last. */
+/**
+ * Spends of some keys under two policies or one of them, which read the same state, `moves` periods after the last; under two
+ * that have keys of their own; or under two with a third between them.
+ */
 const callOf = fc.record({
   keys: fc.oneof(
     fc.uniqueArray(anyKey, { minLength: 1 }),
     fc.array(anyKey, { minLength: 2, maxLength: 6, size: "max" }),
   ),
-  under: fc.constantFrom("one", "other", "both", "alone"),
+  under: fc.constantFrom("one", "other", "both", "alone", "apart", "three"),
   // of the limit, by ask, and under a second policy from the other end
   shares: fc.oneof(
     anyShare.map((share) => [share]),
@@ -118,7 +124,7 @@ const pairs: [Kind, Kind][] = [
 
 test.each(pairs)("asks under %s and %s are answered and stored alike in every way", async (kind, other) => {
   const seed = 3_000
-  const seen = { inLane: 0, byCounts: 0, byCosts: 0, twice: 0, ofBoth: 0 }
+  const seen = { inLane: 0, byCounts: 0, byCosts: 0, twice: 0, both: 0, apart: 0, three: 0 }
   for (const [index, [policies, calls]] of fc
     .sample(historyOf(kind, other), { seed, numRuns: 60 })
     .entries()) {
@@ -129,12 +135,28 @@ test.each(pairs)("asks under %s and %s are answered and stored alike in every wa
       const costUnder = (policy: Policy, share = 0) => Math.max(1, Math.round(share * limitOf(policy)))
       const asks = keys.map((name, i): SentAsk => {
         const key = `${index}-${name}`
-        const scope = under === "alone" ? alone : scopes.one
-        const first: Part = { scope, key, policy, cost: costUnder(policy, shares[i % shares.length]) }
+        const [share, otherShare] = [shares[i % shares.length], shares.at(-1 - (i % shares.length))]
+        const isApart = under === "alone" || under === "apart"
+        const first: Part = {
+          scope: isApart ? alone : scopes.one,
+          key,
+          policy,
+          cost: costUnder(policy, share),
+        }
         const another = policies[1] as Policy
-        const cost = costUnder(another, shares.at(-1 - (i % shares.length)))
-        const second: Part = { scope: scopes.other, key, policy: another, cost }
-        const parts = under === "both" ? [first, second] : [first]
+        const second: Part = {
+          scope: isApart ? elsewhere : scopes.other,
+          key,
+          policy: another,
+          cost: costUnder(another, otherShare),
+        }
+        const between: Part = { ...listed, key, cost: costUnder(listed.policy, otherShare) }
+        const parts =
+          under === "three"
+            ? [first, between, second]
+            : under === "both" || under === "apart"
+              ? [first, second]
+              : [first]
         const count = counts[i % counts.length] as number
         return { parts, count, mode: "spend", follows: keys.indexOf(name) < i }
       })
@@ -145,15 +167,14 @@ test.each(pairs)("asks under %s and %s are answered and stored alike in every wa
       if (args[2] !== "") seen.byCounts += 1
       if (differ % 16 > 0) seen.byCosts += 1
       if (differ >= 16) seen.twice += 1
-      if (under === "both") seen.ofBoth += 1
+      if (under === "both" || under === "apart" || under === "three") seen[under] += 1
     }
   }
   expect(seen.inLane).toBeGreaterThan(400)
   expect(seen.byCounts).toBeGreaterThan(100)
   expect(seen.byCosts).toBeGreaterThan(40)
   expect(seen.twice).toBeGreaterThan(100)
-  // what is kept as a list together with what is not has no lane
-  if (other !== "slidingLog" || kind === other) expect(seen.ofBoth).toBeGreaterThan(40)
+  for (const layout of ["both", "apart", "three"] as const) expect(seen[layout]).toBeGreaterThan(40)
 })
 
 test("however many entries have left a log, it is answered and stored alike in every way", async () => {

@@ -105,8 +105,9 @@ function callOf(ask: ScriptAsk): Omit<Call, "keys"> {
   const first = mode === "spend" ? (parts[0] as Part) : undefined
   const last = first && lastCalls.get(first.policy)
   if (last !== undefined && last.ask.count === count && samePrice(parts, last.ask.parts)) return last.call
-  const plan = `[${planText(ask)}]`
-  const call = { script: scriptFor([ask]), args: ["", plan, "", ...(plainTerms(ask) ?? [])] }
+  const lane = laneOf(ask)
+  const script = lane?.several ? scripts.ask : scriptFor([ask])
+  const call = { script, args: ["", `[${planText(ask)}]`, "", ...(lane?.terms ?? [])] }
   if (first !== undefined && parts.every(({ key }) => key === first.key)) {
     // without the key, which would be kept for long; that it is the same for all parts is all that matters of it here
     const keyless = parts.map((part) => ({ ...part, key: "" }))
@@ -167,28 +168,45 @@ function digitsOf(asks: readonly SentAsk[]): number | undefined {
   return digits
 }
 
-/**
- * The terms of plain asks, one by one for each part, behind its label if it has one, and behind its algorithm if there are
- * several: see `lane.lua`. Of several parts, only if all of them are in one record, or all are lists.
- */
-function plainTerms({ parts, mode, count }: ScriptAsk): string[] | undefined {
-  if (mode !== "spend" || typeof count !== "number") return undefined
-  const all: string[] = []
+/** How plain asks are sent so that a script answers them in its lane: see `lane.lua`. */
+interface Lane {
+  /** Whether it is the lane for parts that differ in how they are kept, which only the longer script has. */
+  readonly several: boolean
+  /** The terms of each part, one by one, behind what is said of the part itself. */
+  readonly terms: readonly string[]
+}
+
+function laneOf({ parts, mode, count }: ScriptAsk): Lane | undefined {
+  if (mode !== "spend" || typeof count !== "number" || hasOneTwice(parts)) return undefined
+  const labels = parts.map(labelOf)
   const { name } = twinOf((parts[0] as Part).policy)
-  const areMixed = parts.some(({ policy }) => twinOf(policy).name !== name)
-  for (const [i, part] of parts.entries()) {
-    const { policy, cost } = part
+  const isAlike = parts.every(({ policy }) => twinOf(policy).name === name)
+  const inOneRecord = labels.every(
+    (label, i) => label !== undefined && recordBefore(parts, i) === (i > 0 ? 0 : -1),
+  )
+  const areLists = parts.every(({ policy }) => !countingOf(policy).algorithm.inNumbers)
+  const several = !(isAlike && (parts.length === 1 || inOneRecord || areLists))
+  // there is one record at the most
+  const record = labels.findIndex((label) => label !== undefined)
+  const terms: string[] = []
+  for (const [i, { policy, cost }] of parts.entries()) {
+    const label = labels[i]
     const twin = twinOf(policy)
-    const label = labelOf(part)
-    const isList = !countingOf(policy).algorithm.inNumbers && !areMixed
-    const isPlaced = i === 0 || (label === undefined ? isList : recordBefore(parts, i) === 0)
-    const terms = twin.plain(termsOf(policy, cost), count)
-    if (!isPlaced || terms === undefined) return undefined
-    if (areMixed) all.push(twin.name)
-    if (label !== undefined) all.push(label)
-    for (const term of terms) all.push(String(term))
+    const own = twin.plain(termsOf(policy, cost), count)
+    if (own === undefined) return undefined
+    if (label !== undefined && i !== record && recordBefore(parts, i) !== record) return undefined
+    if (several) terms.push(twin.name, label ?? "")
+    else if (label !== undefined) terms.push(label)
+    for (const term of own) terms.push(String(term))
   }
-  return all
+  return { several, terms }
+}
+
+/** Whether two parts are one and the same: what is spent in one must be seen by the other. */
+function hasOneTwice(parts: readonly Part[]): boolean {
+  return parts.some(({ scope, key }, i) =>
+    parts.some((other, j) => j < i && other.key === key && other.scope.id === scope.id),
+  )
 }
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */

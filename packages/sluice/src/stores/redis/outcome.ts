@@ -48,6 +48,9 @@ const glideNames: Readonly<Record<string, string>> = {
 /** What we say of a call to a node of a Cluster that has no connection yet. */
 export const UNCONNECTED = "The node is not connected"
 
+/** What node-redis says of a call on a client that was closed, and we in place of others. */
+export const CLOSED = "The client is closed"
+
 /** What clients say of a call that they never sent, because they have no connection; why, they say elsewhere. */
 const offline: readonly string[] = [
   UNCONNECTED,
@@ -58,7 +61,7 @@ const offline: readonly string[] = [
 
 /** What they say of other calls that they never sent. */
 const unsent: readonly [text: string, outcome: Outcome][] = [
-  ["The client is closed", "refused"],
+  [CLOSED, "refused"],
   ["Reached maximum inflight requests", "again"],
   ["Standalone connect failed", "again"],
   ["Unable to execute requests; the client is closed", "refused"],

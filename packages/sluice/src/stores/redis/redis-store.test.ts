@@ -56,9 +56,10 @@ describe("an error", () => {
 
 test("what a Cluster of ioredis rejects at once it never sent, and what it rejects later may have run", async () => {
   const closed = () => Promise.reject(new Error("Connection is closed."))
-  const outcomeWith = (isCluster: boolean, evalsha: () => Promise<unknown>) =>
-    ioredis({ isCluster, evalsha, eval: evalsha }).runByHash("", [], []).catch(outcomeOf)
+  const outcomeWith = (isCluster: boolean, evalsha: () => Promise<unknown>, status = "ready") =>
+    ioredis({ isCluster, status, evalsha, eval: evalsha }).runByHash("", [], []).catch(outcomeOf)
   expect(await outcomeWith(true, closed)).toBe("again")
+  expect(await outcomeWith(true, closed, "end")).toBe("refused")
   expect(await outcomeWith(true, () => Promise.resolve().then(closed))).toBe("unknown")
   expect(await outcomeWith(true, () => Promise.reject(new Error("Command timed out")))).toBe("unknown")
   expect(await outcomeWith(false, closed)).toBe("unknown")
@@ -115,7 +116,13 @@ describe("a call", () => {
     const bucketOf = (policy: Policy) => ({ ...ask("a").parts[0], policy }) as Part
     const whole = bucketOf(tokenBucket({ capacity: 2, refill: 1, every: 1 }))
     expect(argsOf({ ...ask("a"), parts: [whole] })).toEqual(["", "1000", "2000", "1", "2"])
-    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, whole] })).toEqual([""])
+    // each behind its algorithm and its label, if they differ in how they are kept
+    const another = { ...whole, scope: scopeOf("m", "default") }
+    expect(argsOf({ ...ask("a"), parts: [...ask("a").parts, another] })).toEqual([
+      "",
+      ...["fixedWindow", "", ...terms],
+      ...["bucket", "", "1000", "2000", "1", "2"],
+    ])
     // in thirds of a microsecond
     const parted = bucketOf(tokenBucket({ capacity: 2, refill: 3, every: 1 }))
     expect(argsOf({ ...ask("a"), parts: [parted] })).toEqual(["", "1000", "2000", "3", "1"])
@@ -148,9 +155,14 @@ describe("a call", () => {
       "1000",
       "0",
     ])
-    // of two keys, or of a record and a key
+    // of a record and a key, but not of two records, nor of the same place twice
+    expect(argsOf(named("x"), named("default"))).toEqual([
+      "",
+      ...["fixedWindow", "x:fw", ...terms],
+      ...["fixedWindow", "", ...terms],
+    ])
     expect(argsOf(named("x"), named("y", "b"))).toEqual([""])
-    expect(argsOf(named("x"), named("default"))).toEqual([""])
+    expect(argsOf(named("x"), named("x"))).toEqual([""])
     // lists have keys of their own
     const log = slidingLog({ limit: 5, window: 1 })
     const logged = (name: string) => ({ ...named(name), policy: log })

@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "f8b014e199b283efb0e89e033e6ccfd7936d91f9",
+    sha: "e1dbba1da82d34edd6cb4776880321e17e9e0c4b",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -21,10 +21,11 @@ local fresh = false
 local counts, costs, written
 if ARGV[5] then
 do
-local max, sub, concat = math.max, string.sub, table.concat
-local parts, head, size, at = 0, "", 0, 4
-local terms, texts = {}, {}
-local kinds, places, begins = {}, {}, {}
+local max, sub = math.max, string.sub
+local parts, perAsk, at = 0, 0, 4
+local terms = {}
+local kinds, places, spots, sizes, begins, stringSpots = {}, {}, {}, {}, {}, {}
+local spot, head, size, last = nil, "", 0, 0
 while at <= #ARGV do
 parts = parts + 1
 kinds[parts], at = ARGV[at], at + 1
@@ -35,17 +36,29 @@ elseif kinds[parts] == "stepwise" then
 width, bytes = 6, (ARGV[at + 3] + 0) == 1 and 26 or 36
 elseif kinds[parts] == "fixedWindow" then
 width, bytes = 4, 25
+elseif kinds[parts] == "log" then
+width, bytes = 4, 0
 end
 local label = ARGV[at]
-head = head .. pack("Bc0B", #label, label, bytes)
-places[parts], begins[parts] = at, size
+if label == "" or not spot then
+perAsk = perAsk + 1
+if bytes > 0 then stringSpots[#stringSpots + 1] = perAsk end
+end
+if label == "" then
+spots[parts], sizes[parts] = perAsk, bytes
+else
+spot = spot or perAsk
+spots[parts], begins[parts], last = spot, size, parts
+head, size = head .. pack("Bc0B", #label, label, bytes), size + bytes
+end
+places[parts] = at
 for i = at + 1, at + width do terms[i] = ARGV[i] + 0 end
-at, size = at + width + 1, size + bytes
+at = at + width + 1
 end
 head = head .. "\\0"
 local begin = 8 + #head
 size = begin + size - 1
-local number, each = keys, parts
+local number, each = keys / perAsk, parts
 do
 if ARGV[3] ~= "" then
 local byte = string.byte
@@ -66,6 +79,7 @@ end
 end
 end
 end
+if #stringSpots == perAsk then
 do
 if keys == 1 then
 local value = try("GET", KEYS[1])
@@ -83,17 +97,42 @@ end
 fresh = absent and try("EXISTS", spread(absent)) == 0
 end
 end
-for i = 1, keys do
-local key, value = KEYS[i], values[i]
-if written then value = written[key] or value end
-local times = counts and counts[i] or 1
-local ends, at, looked = 0, told, 0
-local length = value and #value
-local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+else
+local names, indexes, absent = {}, {}, nil
+for before = 0, keys - 1, perAsk do
+for i = 1, #stringSpots do
+names[#names + 1], indexes[#indexes + 1] = KEYS[before + stringSpots[i]], before + stringSpots[i]
+end
+end
+values = {}
+for i, value in ipairs(call("MGET", spread(names))) do
+values[indexes[i]] = value
+if not value then
+absent = absent or {}
+absent[#absent + 1] = names[i]
+end
+end
+fresh = absent and try("EXISTS", spread(absent)) == 0
+end
+local texts, ends, befores, merging, going, lengths = {}, {}, {}, {}, {}, {}
+while used < keys do
+local at, looked = told, 0
+local times = counts and counts[asks + 1] or 1
+local held = spot and values[used + spot]
+if written and spot then held = written[KEYS[used + spot]] or held end
+local holds = held and (#held == size or #held > size + 7) and sub(held, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
-local from, place = begin + begins[part], places[part]
-local count = costs and times * costs[(i - 1) * each + part] or times
+local key, place = KEYS[used + spots[part]], places[part]
+local value, from, whole = held, 1, holds
+if begins[part] then
+from = begin + begins[part]
+else
+value = values[used + spots[part]]
+if written then value = written[key] or value end
+whole = value and #value == sizes[part]
+end
+local count = costs and times * costs[asks * each + part] or times
 local text, expiresAt, before, merges, gone, first, second, third
 if kinds[part] == "bucket" then
 local cost, span, parts, reach = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
@@ -180,11 +219,51 @@ if reach < window / 1000 then reach = window / 1000 end
 text = pack(">I7I7I6I5", start, stop, used, reach)
 end
 end
+elseif kinds[part] == "log" then
+local cost, limit, window, merge = terms[place + 1], terms[place + 2], terms[place + 3], terms[place + 4]
+cost = cost * count
+do
+local WRAP = 281474976710656
+local head = try("LRANGE", key, "0", "2")
+local newest = head[3] and try("LINDEX", key, "-1") or head[2]
+if newest and #newest == 19 and #head[1] >= 19 then
+local from = now - window + 1
+local _, base = unpack(">I7I6", head[1])
+local left = 0
+local oldest, rest, passed = head[2], nil, 0
+gone = 0
+while oldest and #oldest >= 19 do
+local at, sum, till = unpack(">I7I6I6", oldest)
+if at >= from then break end
+if till * 1000 <= now then gone = gone + 1 end
+left, base = left + 1, sum
+if left == 2 then
+rest, passed = try("LRANGE", key, "3", "10"), 1
+elseif left == 10 then
+rest, passed = try("LRANGE", key, "11", "32"), 9
+end
+oldest = left == 1 and head[3] or rest and rest[left - passed]
+end
+local last, sum, till = unpack(">I7I6I6", newest)
+local total = (sum - base + WRAP) % WRAP + cost
+if oldest and #oldest >= 19 and last <= now and total <= limit then
+before = till * 1000
+expiresAt = now + window
+expiresAt = expiresAt + -expiresAt % 1000
+if expiresAt < before then expiresAt = before end
+merges = before >= last + window and last - last % merge == now - now % merge
+first, second = total, window
+text = pack(">I7I6I6", now, (sum + cost) % WRAP, expiresAt / 1000)
+end
+end
+end
 end
 if not text then break end
 looked = part
-texts[part] = text
-if expiresAt > ends then ends = expiresAt end
+texts[part], ends[part] = text, expiresAt
+if not begins[part] then
+befores[part], merging[part], going[part], lengths[part] = before, merges, gone, value and #value
+end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 if third then
@@ -193,13 +272,22 @@ reply[at] = third
 end
 end
 if looked < parts then break end
-local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
-local before, failed = whole and unpack(">I7", value) or 0, nil
+local failed
+local states, till = "", 0
+for part = 1, parts do
+local key, text, expiresAt, before, length = KEYS[used + spots[part]], texts[part], ends[part], nil, nil
+if begins[part] then
+states = states .. text
+if expiresAt > till then till = expiresAt end
+if part == last then
+do
+local rest = holds and sub(held, size + 1) or ""
+text, expiresAt = pack(">I7", till) .. head .. states, till
+before, length = holds and unpack(">I7", held) or 0, held and #held
 if rest ~= "" then
-local till = unpack(">I7", rest)
-before = max(before, till)
-if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+local others = unpack(">I7", rest)
+before = max(before, others)
+if others + LEFT_OUT > now then text, expiresAt = text .. rest, max(till, others) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -211,9 +299,51 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if failed then break end
 if written then written[key] = text end
-asks, used, told = i, i, at
+end
+end
+elseif kinds[part] == "log" then
+before = befores[part]
+local merges, gone = merging[part], going[part]
+do
+if merges then
+failed = try("LSET", key, "-1", text).err
+else
+local length = try("RPUSH", key, text)
+failed = type(length) == "table" and length.err
+end
+if not failed and gone > 0 then failed = try("LPOP", key, format("%d", gone)).err end
+if not failed then
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+local set
+if callersNow then
+set = try("PEXPIRE", key, format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK))
+elseif stretch ~= before + -before % STRETCH then
+set = try("PEXPIREAT", key, format("%d", stretch / 1000))
+end
+failed = type(set) == "table" and set.err
+end
+end
+end
+else
+before, length = befores[part], lengths[part]
+do
+local stretch = expiresAt + -expiresAt % STRETCH
+if callersNow then
+failed = try("SET", key, text, "PX", format("%d", math.max(math.ceil((expiresAt - callersNow) / 1000), 0) + CALLERS_SLACK)).err
+elseif stretch ~= before + -before % STRETCH then
+failed = try("SET", key, text, "PXAT", format("%d", stretch / 1000)).err
+elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
+failed = try("SET", key, text, "KEEPTTL").err
+end
+end
+if written then written[key] = text end
+end
+if failed then break end
+end
+if failed then break end
+asks, used, told = asks + 1, used + perAsk, at
 end
 end
 if used == keys then return reply end
@@ -1598,7 +1728,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "7013b478dc9c05c994f63ab4f677a2037774b319",
+    sha: "be087fa8dfa672dbfe6cc36e4bd4c3d0795dc571",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1717,7 +1847,7 @@ do
 local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
-local kinds, places, begins = {}, {}, {}
+local places, begins = {}, {}
 while at <= #ARGV do
 parts = parts + 1
 local width, bytes = 4, (ARGV[at + 3] + 0) == 1 and 12 or 22
@@ -1773,8 +1903,7 @@ local key, value = KEYS[i], values[i]
 if written then value = written[key] or value end
 local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local length = value and #value
-local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -1816,13 +1945,16 @@ reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
-local before, failed = whole and unpack(">I7", value) or 0, nil
+local held, holds, states, till = value, whole, concat(texts), ends
+local text, expiresAt, before, length, failed
+do
+local rest = holds and sub(held, size + 1) or ""
+text, expiresAt = pack(">I7", till) .. head .. states, till
+before, length = holds and unpack(">I7", held) or 0, held and #held
 if rest ~= "" then
-local till = unpack(">I7", rest)
-before = max(before, till)
-if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+local others = unpack(">I7", rest)
+before = max(before, others)
+if others + LEFT_OUT > now then text, expiresAt = text .. rest, max(till, others) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -1834,8 +1966,9 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if failed then break end
 if written then written[key] = text end
+end
+if failed then break end
 asks, used, told = i, i, at
 end
 end
@@ -2415,7 +2548,7 @@ end
 return reply`,
   },
   stepwise: {
-    sha: "2617bde13b43425bd07adcdaa374bfce06c3e921",
+    sha: "26c677ff79109f117f547179d6e2835f8e6a148f",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2544,7 +2677,7 @@ do
 local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
-local kinds, places, begins = {}, {}, {}
+local places, begins = {}, {}
 while at <= #ARGV do
 parts = parts + 1
 local width, bytes = 6, (ARGV[at + 3] + 0) == 1 and 26 or 36
@@ -2600,8 +2733,7 @@ local key, value = KEYS[i], values[i]
 if written then value = written[key] or value end
 local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local length = value and #value
-local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -2653,13 +2785,16 @@ reply[at] = third
 end
 end
 if looked < parts then break end
-local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
-local before, failed = whole and unpack(">I7", value) or 0, nil
+local held, holds, states, till = value, whole, concat(texts), ends
+local text, expiresAt, before, length, failed
+do
+local rest = holds and sub(held, size + 1) or ""
+text, expiresAt = pack(">I7", till) .. head .. states, till
+before, length = holds and unpack(">I7", held) or 0, held and #held
 if rest ~= "" then
-local till = unpack(">I7", rest)
-before = max(before, till)
-if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+local others = unpack(">I7", rest)
+before = max(before, others)
+if others + LEFT_OUT > now then text, expiresAt = text .. rest, max(till, others) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -2671,8 +2806,9 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if failed then break end
 if written then written[key] = text end
+end
+if failed then break end
 asks, used, told = i, i, at
 end
 end
@@ -3262,7 +3398,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "7db4b860d36a73d3455f55e5628a4176b3e91b08",
+    sha: "1147be4308c5dbbbe4d9b86bc7fb4b7f0e0ff484",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3373,7 +3509,7 @@ do
 local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
-local kinds, places, begins = {}, {}, {}
+local places, begins = {}, {}
 while at <= #ARGV do
 parts = parts + 1
 local width, bytes = 4, 25
@@ -3429,8 +3565,7 @@ local key, value = KEYS[i], values[i]
 if written then value = written[key] or value end
 local times = counts and counts[i] or 1
 local ends, at, looked = 0, told, 0
-local length = value and #value
-local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
 while looked < parts do
 local part = looked + 1
 local from, place = begin + begins[part], places[part]
@@ -3464,13 +3599,16 @@ reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
 end
 if looked < parts then break end
-local rest = whole and sub(value, size + 1) or ""
-local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
-local before, failed = whole and unpack(">I7", value) or 0, nil
+local held, holds, states, till = value, whole, concat(texts), ends
+local text, expiresAt, before, length, failed
+do
+local rest = holds and sub(held, size + 1) or ""
+text, expiresAt = pack(">I7", till) .. head .. states, till
+before, length = holds and unpack(">I7", held) or 0, held and #held
 if rest ~= "" then
-local till = unpack(">I7", rest)
-before = max(before, till)
-if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
+local others = unpack(">I7", rest)
+before = max(before, others)
+if others + LEFT_OUT > now then text, expiresAt = text .. rest, max(till, others) end
 end
 do
 local stretch = expiresAt + -expiresAt % STRETCH
@@ -3482,8 +3620,9 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if failed then break end
 if written then written[key] = text end
+end
+if failed then break end
 asks, used, told = i, i, at
 end
 end

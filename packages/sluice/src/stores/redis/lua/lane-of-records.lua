@@ -1,9 +1,9 @@
--- Asks of parts that are all there is in the first block of a record: see lane.lua, and record.lua.
+-- Asks of parts of one algorithm that are all there is in the first block of a record: see lane.lua, and record.lua.
 local max, sub, concat = math.max, string.sub, table.concat
 local parts, head, size, at = 0, "", 0, 4
 local terms, texts = {}, {}
--- By part, its algorithm if there are several, where its terms begin, and its state in the record.
-local kinds, places, begins = {}, {}, {}
+-- By part, where its terms begin, and its state in the record.
+local places, begins = {}, {}
 while at <= #ARGV do
   parts = parts + 1
   --@ widths of a part
@@ -25,8 +25,7 @@ for i = 1, keys do
   local times = counts and counts[i] or 1
   local ends, at, looked = 0, told, 0
   -- what is behind it may be another block, of more than the seven bytes that are read here
-  local length = value and #value
-  local whole = value and (length == size or length > size + 7) and sub(value, 8, begin - 1) == head
+  local whole = value and (#value == size or #value > size + 7) and sub(value, 8, begin - 1) == head
   while looked < parts do
     local part = looked + 1
     local from, place = begin + begins[part], places[part]
@@ -40,16 +39,9 @@ for i = 1, keys do
     --@ told of a part
   end
   if looked < parts then break end
-  local rest = whole and sub(value, size + 1) or ""
-  local text, expiresAt = pack(">I7", ends) .. head .. concat(texts), ends
-  local before, failed = whole and unpack(">I7", value) or 0, nil
-  if rest ~= "" then
-    local till = unpack(">I7", rest)
-    before = max(before, till)
-    if till + LEFT_OUT > now then text, expiresAt = text .. rest, max(ends, till) end
-  end
-  --@ stores/redis/lua/write.lua
+  local held, holds, states, till = value, whole, concat(texts), ends
+  local text, expiresAt, before, length, failed
+  --@ stores/redis/lua/lane-record.lua
   if failed then break end
-  if written then written[key] = text end
   asks, used, told = i, i, at
 end
