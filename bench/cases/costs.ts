@@ -1,4 +1,4 @@
-import { tokenBucket } from "sluice"
+import { slidingLog, tokenBucket } from "sluice"
 import { type Case, compare } from "../case.js"
 import { drawn, uniform } from "../keys.js"
 import { plenty } from "../subject.js"
@@ -30,6 +30,11 @@ export const costs: Case = {
       [
         sluice(redis, {
           policy: { requests, tokens },
+          costOfNext: () => ({ requests: 1, tokens: next() }),
+        }),
+        sluice(redis, {
+          name: "sluice, with a log",
+          policy: { requests: slidingLog({ limit: 10_000, window: "10s" }), tokens },
           costOfNext: () => ({ requests: 1, tokens: next() }),
         }),
         flexibleBudgets(redis, drawn(dearest)),
