@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto"
-import { countingOf, termsOf } from "../../algorithms/index.js"
+import { termsOf } from "../../algorithms/index.js"
 import { twinOf } from "../../algorithms/twin.js"
 import { ByCost } from "../../by-cost.js"
-import { limitOf, type Policy } from "../../policy.js"
+import type { Policy } from "../../policy.js"
 import type { Place } from "../../state-key.js"
 import type { Mode, Part } from "../../store.js"
-import { inRecord, labelOf, type RedisKeys } from "./redis-keys.js"
+import { amountsOf, laneOf } from "./lane.js"
+import { labelOf, type RedisKeys, recordBefore } from "./redis-keys.js"
 import { scripts } from "./scripts.generated.js"
 
 /** One call of a script. */
@@ -116,14 +117,9 @@ function callOf(ask: ScriptAsk): Omit<Call, "keys"> {
   return call
 }
 
-/** As many as there are bytes that are the same in a text of any encoding: the largest count is one less. */
-const BASE = 128
-/** What the first byte of amounts is more by if a key may come twice. */
-const TWICE = 16
-
 /**
  * The same of plain asks that differ in their counts too, or in their costs, or whose keys may come twice; undefined if they are
- * not plain, or one of them is for more than its policy ever grants. What they differ in is written as `amounts.lua` reads it.
+ * not plain, or one of them is for more than can be written.
  */
 function callByAmounts(
   asks: readonly SentAsk[],
@@ -135,78 +131,8 @@ function callByAmounts(
   const priced = asDear ? parts : parts.map((part) => ({ ...part, cost: 1 }))
   const { script, args } = callOf({ parts: priced, mode, count: 1 })
   const [now, plan, , ...terms] = args as [string, string, string, ...string[]]
-  const digits = asDear ? 0 : digitsOf(asks)
-  if (terms.length === 0 || digits === undefined) return undefined
-  let amounts = String.fromCharCode(digits + (follows ? TWICE : 0))
-  for (const { count } of asks) {
-    if (!Number.isInteger(count) || Number(count) < 1 || Number(count) >= BASE) return undefined
-    amounts += String.fromCharCode(Number(count))
-  }
-  for (const { parts } of asks) {
-    for (let i = 0; i < parts.length; i += 1) {
-      const { cost } = parts[i] as Part
-      for (let place = BASE ** (digits - 1); place >= 1; place /= BASE) {
-        amounts += String.fromCharCode(Math.floor(cost / place) % BASE)
-      }
-    }
-  }
-  return { script, args: [now, plan, amounts, ...terms] }
-}
-
-/** How many digits the largest cost has; undefined if one is more than its policy ever grants. */
-function digitsOf(asks: readonly SentAsk[]): number | undefined {
-  let most = 1
-  for (const { parts } of asks) {
-    for (let i = 0; i < parts.length; i += 1) {
-      const { policy, cost } = parts[i] as Part
-      if (cost > limitOf(policy)) return undefined
-      if (cost > most) most = cost
-    }
-  }
-  let digits = 1
-  while (BASE ** digits <= most) digits += 1
-  return digits
-}
-
-/** How plain asks are sent so that a script answers them in its lane: see `lane.lua`. */
-interface Lane {
-  /** Whether it is the lane for parts that differ in how they are kept, which only the longer script has. */
-  readonly several: boolean
-  /** The terms of each part, one by one, behind what is said of the part itself. */
-  readonly terms: readonly string[]
-}
-
-function laneOf({ parts, mode, count }: ScriptAsk): Lane | undefined {
-  if (mode !== "spend" || typeof count !== "number" || hasOneTwice(parts)) return undefined
-  const labels = parts.map(labelOf)
-  const { name } = twinOf((parts[0] as Part).policy)
-  const isAlike = parts.every(({ policy }) => twinOf(policy).name === name)
-  const inOneRecord = labels.every(
-    (label, i) => label !== undefined && recordBefore(parts, i) === (i > 0 ? 0 : -1),
-  )
-  const areLists = parts.every(({ policy }) => !countingOf(policy).algorithm.inNumbers)
-  const several = !(isAlike && (parts.length === 1 || inOneRecord || areLists))
-  // there is one record at the most
-  const record = labels.findIndex((label) => label !== undefined)
-  const terms: string[] = []
-  for (const [i, { policy, cost }] of parts.entries()) {
-    const label = labels[i]
-    const twin = twinOf(policy)
-    const own = twin.plain(termsOf(policy, cost), count)
-    if (own === undefined) return undefined
-    if (label !== undefined && i !== record && recordBefore(parts, i) !== record) return undefined
-    if (several) terms.push(twin.name, label ?? "")
-    else if (label !== undefined) terms.push(label)
-    for (const term of own) terms.push(String(term))
-  }
-  return { several, terms }
-}
-
-/** Whether two parts are one and the same: what is spent in one must be seen by the other. */
-function hasOneTwice(parts: readonly Part[]): boolean {
-  return parts.some(({ scope, key }, i) =>
-    parts.some((other, j) => j < i && other.key === key && other.scope.id === scope.id),
-  )
+  const amounts = terms.length > 0 ? amountsOf(asks, follows, asDear) : undefined
+  return amounts === undefined ? undefined : { script, args: [now, plan, amounts, ...terms] }
 }
 
 /** The script of the one algorithm that all of these need, or the longer one that has everything. */
@@ -226,17 +152,6 @@ function scriptFor(asks: readonly ScriptAsk[]): Call["script"] {
 /** What an ask has in common with others but for the keys. */
 function planText({ mode, count, parts }: ScriptAsk): string {
   return `["${mode}",${JSON.stringify(count)}${parts.map((_, i) => partText(parts, i)).join("")}]`
-}
-
-/** The first part before this one that is in the same record, which has a key for both; -1 if there is none. */
-function recordBefore(parts: readonly Part[], index: number): number {
-  const part = parts[index] as Part
-  if (index === 0 || !inRecord(part)) return -1
-  for (let i = 0; i < index; i += 1) {
-    const before = parts[i] as Part
-    if (before.key === part.key && before.scope.limiter === part.scope.limiter && inRecord(before)) return i
-  }
-  return -1
 }
 
 /** Whether two asks have the same plan, as far as a look can tell. */

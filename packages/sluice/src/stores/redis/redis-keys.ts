@@ -16,13 +16,24 @@ const RECORD = "::ps"
  * Whether a part is kept in a record. The one policy of a limiter, which has no name of its own, has a key, and so has what
  * is kept as a list.
  */
-export function inRecord({ scope, policy }: Part): boolean {
+function inRecord({ scope, policy }: Part): boolean {
   return scope.policy !== "default" && scope.policy !== "" && countingOf(policy).algorithm.inNumbers
 }
 
 /** What a part is called in a record, if it is in one. */
 export function labelOf(part: Part): string | undefined {
   return inRecord(part) ? `${part.scope.policy}:${countingOf(part.policy).suffix}` : undefined
+}
+
+/** The first part before this one that is in the same record, which has a key for both; -1 if there is none. */
+export function recordBefore(parts: readonly Part[], index: number): number {
+  const part = parts[index] as Part
+  if (index === 0 || !inRecord(part)) return -1
+  for (let i = 0; i < index; i += 1) {
+    const before = parts[i] as Part
+    if (before.key === part.key && before.scope.limiter === part.scope.limiter && inRecord(before)) return i
+  }
+  return -1
 }
 
 /** Names the keys of a store: `prefix:{tag}:limiter:key:policy:suffix`, and `prefix:{tag}:limiter:key::ps` for records. */
