@@ -1,7 +1,7 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
 export const scripts = {
   ask: {
-    sha: "e1dbba1da82d34edd6cb4776880321e17e9e0c4b",
+    sha: "3c2ee3898650387112cc8e0644854ba2aa36278c",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -24,8 +24,8 @@ do
 local max, sub = math.max, string.sub
 local parts, perAsk, at = 0, 0, 4
 local terms = {}
-local kinds, places, spots, sizes, begins, stringSpots = {}, {}, {}, {}, {}, {}
-local spot, head, size, last = nil, "", 0, 0
+local kinds, places, spots, sizes, begins, apart, stringSpots = {}, {}, {}, {}, {}, {}, {}
+local spot, head, size = nil, "", 0
 while at <= #ARGV do
 parts = parts + 1
 kinds[parts], at = ARGV[at], at + 1
@@ -45,10 +45,10 @@ perAsk = perAsk + 1
 if bytes > 0 then stringSpots[#stringSpots + 1] = perAsk end
 end
 if label == "" then
-spots[parts], sizes[parts] = perAsk, bytes
+spots[parts], sizes[parts], apart[#apart + 1] = perAsk, bytes, parts
 else
 spot = spot or perAsk
-spots[parts], begins[parts], last = spot, size, parts
+spots[parts], begins[parts] = spot, size
 head, size = head .. pack("Bc0B", #label, label, bytes), size + bytes
 end
 places[parts] = at
@@ -121,6 +121,7 @@ local times = counts and counts[asks + 1] or 1
 local held = spot and values[used + spot]
 if written and spot then held = written[KEYS[used + spot]] or held end
 local holds = held and (#held == size or #held > size + 7) and sub(held, 8, begin - 1) == head
+local states, till = "", 0
 while looked < parts do
 local part = looked + 1
 local key, place = KEYS[used + spots[part]], places[part]
@@ -260,9 +261,12 @@ end
 end
 if not text then break end
 looked = part
-texts[part], ends[part] = text, expiresAt
-if not begins[part] then
-befores[part], merging[part], going[part], lengths[part] = before, merges, gone, value and #value
+if begins[part] then
+states = states .. text
+if expiresAt > till then till = expiresAt end
+else
+texts[part], ends[part], befores[part], merging[part], going[part] = text, expiresAt, before, merges, gone
+lengths[part] = value and #value
 end
 reply[at + 1], reply[at + 2] = first, second
 at = second and at + 2 or at + 1
@@ -273,13 +277,8 @@ end
 end
 if looked < parts then break end
 local failed
-local states, till = "", 0
-for part = 1, parts do
-local key, text, expiresAt, before, length = KEYS[used + spots[part]], texts[part], ends[part], nil, nil
-if begins[part] then
-states = states .. text
-if expiresAt > till then till = expiresAt end
-if part == last then
+if spot then
+local key, text, expiresAt, before, length = KEYS[used + spot], nil, nil, nil, nil
 do
 local rest = holds and sub(held, size + 1) or ""
 text, expiresAt = pack(">I7", till) .. head .. states, till
@@ -299,11 +298,13 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if written then written[key] = text end
+if written and not failed then written[key] = text end
 end
 end
-elseif kinds[part] == "log" then
-before = befores[part]
+for i = 1, failed and 0 or #apart do
+local part = apart[i]
+local key, text, expiresAt, before, length = KEYS[used + spots[part]], texts[part], ends[part], befores[part], lengths[part]
+if kinds[part] == "log" then
 local merges, gone = merging[part], going[part]
 do
 if merges then
@@ -327,7 +328,6 @@ end
 end
 end
 else
-before, length = befores[part], lengths[part]
 do
 local stretch = expiresAt + -expiresAt % STRETCH
 if callersNow then
@@ -338,7 +338,7 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if written then written[key] = text end
+if written and not failed then written[key] = text end
 end
 if failed then break end
 end
@@ -1728,7 +1728,7 @@ end
 return reply`,
   },
   bucket: {
-    sha: "be087fa8dfa672dbfe6cc36e4bd4c3d0795dc571",
+    sha: "541690121d2282f22b44ca7b8e36ef91b2dc4676",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -1966,7 +1966,7 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if written then written[key] = text end
+if written and not failed then written[key] = text end
 end
 if failed then break end
 asks, used, told = i, i, at
@@ -2548,7 +2548,7 @@ end
 return reply`,
   },
   stepwise: {
-    sha: "26c677ff79109f117f547179d6e2835f8e6a148f",
+    sha: "f9b9560e1d06a3631338152c3e23c7c25570d15f",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -2806,7 +2806,7 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if written then written[key] = text end
+if written and not failed then written[key] = text end
 end
 if failed then break end
 asks, used, told = i, i, at
@@ -3398,7 +3398,7 @@ end
 return reply`,
   },
   fixedWindow: {
-    sha: "1147be4308c5dbbbe4d9b86bc7fb4b7f0e0ff484",
+    sha: "de063285b01940e1d63d0d4d36c102b9c4dcce41",
     source: `local call, try = redis.call, redis.pcall
 local format, pack, unpack, spread = string.format, struct.pack, struct.unpack, unpack
 local STRETCH = 900000
@@ -3620,7 +3620,7 @@ elseif length ~= #text or try("SETRANGE", key, "0", text) ~= length then
 failed = try("SET", key, text, "KEEPTTL").err
 end
 end
-if written then written[key] = text end
+if written and not failed then written[key] = text end
 end
 if failed then break end
 asks, used, told = i, i, at

@@ -4,10 +4,10 @@ local max, sub = math.max, string.sub
 local parts, perAsk, at = 0, 0, 4
 local terms = {}
 -- By part, its algorithm, where its terms begin, the place of its key among those of an ask, how many bytes its state has there,
--- and if it is in a record, where that begins; then the places of keys that hold strings.
-local kinds, places, spots, sizes, begins, stringSpots = {}, {}, {}, {}, {}, {}
--- Of the record, the place of its key, what it begins with, how many bytes it has, and its last part.
-local spot, head, size, last = nil, "", 0, 0
+-- and if it is in a record, where that begins; then the parts that are not, and the places of keys that hold strings.
+local kinds, places, spots, sizes, begins, apart, stringSpots = {}, {}, {}, {}, {}, {}, {}
+-- Of the record, the place of its key, what it begins with, and how many bytes it has.
+local spot, head, size = nil, "", 0
 while at <= #ARGV do
   parts = parts + 1
   --@ widths of a part
@@ -17,10 +17,10 @@ while at <= #ARGV do
     if bytes > 0 then stringSpots[#stringSpots + 1] = perAsk end
   end
   if label == "" then
-    spots[parts], sizes[parts] = perAsk, bytes
+    spots[parts], sizes[parts], apart[#apart + 1] = perAsk, bytes, parts
   else
     spot = spot or perAsk
-    spots[parts], begins[parts], last = spot, size, parts
+    spots[parts], begins[parts] = spot, size
     head, size = head .. pack("Bc0B", #label, label, bytes), size + bytes
   end
   places[parts] = at
@@ -60,6 +60,7 @@ while used < keys do
   local held = spot and values[used + spot]
   if written and spot then held = written[KEYS[used + spot]] or held end
   local holds = held and (#held == size or #held > size + 7) and sub(held, 8, begin - 1) == head
+  local states, till = "", 0
   -- all are looked at before the first is written
   while looked < parts do
     local part = looked + 1
@@ -77,31 +78,30 @@ while used < keys do
     --@ plain part
     if not text then break end
     looked = part
-    texts[part], ends[part] = text, expiresAt
-    if not begins[part] then
-      befores[part], merging[part], going[part], lengths[part] = before, merges, gone, value and #value
+    if begins[part] then
+      states = states .. text
+      if expiresAt > till then till = expiresAt end
+    else
+      texts[part], ends[part], befores[part], merging[part], going[part] = text, expiresAt, before, merges, gone
+      lengths[part] = value and #value
     end
     --@ told of a part
   end
   if looked < parts then break end
   local failed
-  local states, till = "", 0
-  for part = 1, parts do
-    local key, text, expiresAt, before, length = KEYS[used + spots[part]], texts[part], ends[part], nil, nil
-    if begins[part] then
-      states = states .. text
-      if expiresAt > till then till = expiresAt end
-      if part == last then
-        --@ stores/redis/lua/lane-record.lua
-      end
-    elseif kinds[part] == "log" then
-      before = befores[part]
+  if spot then
+    local key, text, expiresAt, before, length = KEYS[used + spot], nil, nil, nil, nil
+    --@ stores/redis/lua/lane-record.lua
+  end
+  for i = 1, failed and 0 or #apart do
+    local part = apart[i]
+    local key, text, expiresAt, before, length = KEYS[used + spots[part]], texts[part], ends[part], befores[part], lengths[part]
+    if kinds[part] == "log" then
       local merges, gone = merging[part], going[part]
       --@ algorithms/log/log-write.lua
     else
-      before, length = befores[part], lengths[part]
       --@ stores/redis/lua/write.lua
-      if written then written[key] = text end
+      if written and not failed then written[key] = text end
     end
     if failed then break end
   end

@@ -9,4 +9,4 @@ if rest ~= "" then
   if others + LEFT_OUT > now then text, expiresAt = text .. rest, max(till, others) end
 end
 --@ stores/redis/lua/write.lua
-if written then written[key] = text end
+if written and not failed then written[key] = text end
