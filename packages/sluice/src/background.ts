@@ -1,9 +1,9 @@
-import { isPromise } from "./later.js"
+import { isPromise } from "./deferred.js"
 
-/** Milliseconds that somebody who closes waits for what is under way. */
+/** Milliseconds that `close` waits for work in progress. */
 const LONGEST_CLOSE = 2_000
 
-/** Work that no caller waits for: what fails in it has no consequence but that it was not done. */
+/** Work that no caller waits for. Errors in it are ignored. */
 export class Background {
   readonly #underWay = new Set<PromiseLike<unknown>>()
 
@@ -19,7 +19,7 @@ export class Background {
     } catch {}
   }
 
-  /** Resolves when all of it is done, or has taken too long: a store that never answers holds nobody up. */
+  /** Resolves when all work is done, or after two seconds: a store that never answers must not block a shutdown. */
   async settled(): Promise<void> {
     let patience: NodeJS.Timeout | undefined
     const enough = new Promise<void>((resolve) => {

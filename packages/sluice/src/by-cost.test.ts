@@ -18,7 +18,7 @@ test("values are found by the policy and the cost they were set for", () => {
   expect([values.get(policy, 2), values.get(other, 1)]).toEqual([undefined, undefined])
 })
 
-test("whoever makes up costs does not choose how much memory they take", () => {
+test("made-up costs take a bounded amount of memory", () => {
   const values = new ByCost<number>()
   for (let cost = 1; cost <= 10_000; cost += 1) values.set(policy, cost, cost)
   const kept = Array.from({ length: 10_000 }, (_, i) => values.get(policy, i + 1)).filter(

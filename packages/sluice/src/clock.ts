@@ -1,53 +1,54 @@
 import { SluiceError, shown } from "./errors.js"
 
-/** Tells the time as milliseconds since the epoch; fractions are allowed. */
+/** Returns the time in milliseconds since the epoch. Fractions are allowed. */
 export interface Clock {
   (): number
-  /** Runs something when that many milliseconds have passed by it, unless cancelled; a timer of Node if left out. */
+  /** Calls `run` after `ms` milliseconds of this clock. The returned function cancels it. Default: `setTimeout`. */
   after?(ms: number, run: () => void): () => void
 }
 
-/** How somebody is woken after a while. */
+/** A clock with timers. */
 export interface Timers {
   now(): number
   after(ms: number, run: () => void): () => void
 }
 
-/** The most milliseconds that a timer of Node can be set to. */
+/** The longest delay of `setTimeout` in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** Milliseconds that never go back, whatever is done to the clock of the machine. */
+/** A monotonic clock in milliseconds. It never goes back, even if the system clock does. */
 export const monotonic: Clock = () => performance.now()
 
 /**
- * Microseconds: clocks that differ by less are never taken for one that jumped, however short the policy, so that
- * processes with clocks of their own do not undo each other's counting.
+ * Tolerated clock skew in microseconds. Only a larger difference counts as a clock that jumped. So processes with slightly
+ * different clocks do not repair each other's states.
  */
 export const GRACE = 1_000_000
 
-/** The timers that go with a clock: its own, or those of Node by a clock that is never put back. */
+/** The timers of a clock: its own, or `setTimeout` with the monotonic clock. */
 export function timersOf(clock: Clock | undefined): Timers {
   if (clock?.after !== undefined) return { now: clock, after: clock.after }
   return {
     now: monotonic,
     after(ms, run) {
-      // no less than asked, and again if it was more than a timer can do; it keeps the process alive, as any wait does
+      // Rounded up, so that it never fires early. A longer delay fires at the limit, and the caller sets it again.
+      // The timer keeps the process alive, because a caller waits for it.
       const timer = setTimeout(run, Math.min(Math.ceil(ms), LONGEST_TIMER))
       return () => clearTimeout(timer)
     },
   }
 }
 
-/** Refuses a clock that is no function. */
+/** Throws if the clock is not a function. */
 export function checkClock(clock: unknown): void {
   if (typeof clock !== "function") {
     throw new SluiceError("INVALID_OPTION", `clock must be a function, got ${shown(clock)}`)
   }
 }
 
-/** Reads a clock as whole microseconds, the unit of everything inside. */
+/** Reads a clock in whole microseconds, the unit of all internal times. */
 export function microseconds(clock: Clock): number {
-  // what nearly every store in memory has; it needs no checks
+  // The default clock needs no checks.
   if (clock === Date.now) return Date.now() * 1_000
   const ms = read(clock)
   const us = typeof ms === "number" ? Math.round(ms * 1_000) : Number.NaN
@@ -70,7 +71,7 @@ function read(clock: Clock): unknown {
   }
 }
 
-/** Rounds microseconds up to whole milliseconds, so that what is promised then has happened. */
+/** Rounds microseconds up to whole milliseconds, so that a promised time is never too early. */
 export function wholeMilliseconds(us: number): number {
   return Math.ceil(us / 1_000)
 }

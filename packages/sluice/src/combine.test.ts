@@ -21,23 +21,23 @@ function setUp() {
   return { clock, store, organisations, users }
 }
 
-describe("limits over different keys", () => {
-  test("are spent in all or in none", async () => {
+describe("combined limits", () => {
+  test("are spent all or nothing", async () => {
     const { clock, organisations, users } = setUp()
-    const ask = (user: string) => combine([organisations.on("acme"), users.on(user)]).tryAcquire()
-    expect(await ask("ann")).toMatchObject({ allowed: true, policy: "user:burst", remaining: 1 })
-    expect(await ask("ann")).toMatchObject({ allowed: true, policy: "user:burst", remaining: 0 })
-    expect(await ask("ann")).toMatchObject({ allowed: false, policy: "user:burst", retryAfter: 1_000 })
-    // nothing was spent of the organisation's
+    const request = (user: string) => combine([organisations.on("acme"), users.on(user)]).tryAcquire()
+    expect(await request("ann")).toMatchObject({ allowed: true, policy: "user:burst", remaining: 1 })
+    expect(await request("ann")).toMatchObject({ allowed: true, policy: "user:burst", remaining: 0 })
+    expect(await request("ann")).toMatchObject({ allowed: false, policy: "user:burst", retryAfter: 1_000 })
+    // Nothing was spent in the limiter of the organisation.
     expect(await organisations.peek("acme")).toMatchObject({ remaining: 1 })
-    expect(await ask("bob")).toMatchObject({ allowed: true, policy: "org:default", remaining: 0 })
-    expect(await ask("cyd")).toMatchObject({ allowed: false, policy: "org:default", retryAfter: 60_000 })
+    expect(await request("bob")).toMatchObject({ allowed: true, policy: "org:default", remaining: 0 })
+    expect(await request("cyd")).toMatchObject({ allowed: false, policy: "org:default", retryAfter: 60_000 })
     expect((await users.peek("cyd")).policies?.map(({ remaining }) => remaining)).toEqual([2, 9])
     clock.advance(60_000)
-    expect(await ask("cyd")).toMatchObject({ allowed: true })
+    expect(await request("cyd")).toMatchObject({ allowed: true })
   })
 
-  test("cost what each claim says", async () => {
+  test("use the cost of each claim", async () => {
     const { organisations, users } = setUp()
     const both = combine([organisations.on("acme", { cost: 3 }), users.on("ann", { cost: { daily: 5 } })])
     expect(await both.peek()).toMatchObject({ allowed: true })
@@ -46,14 +46,14 @@ describe("limits over different keys", () => {
     expect((await users.peek("ann")).policies?.map(({ remaining }) => remaining)).toEqual([1, 4])
   })
 
-  test("may be of one limiter, for different keys", async () => {
+  test("can be of one limiter for different keys", async () => {
     const { organisations } = setUp()
     const both = combine([organisations.on("acme"), organisations.on("parent")])
     expect(await both.tryAcquire()).toMatchObject({ allowed: true })
     expect(await organisations.peek("parent")).toMatchObject({ remaining: 2 })
   })
 
-  test("are what they were when they were combined, whatever becomes of the list and of the claims", async () => {
+  test("do not change if the list or the claims change afterwards", async () => {
     const { organisations, users } = setUp()
     const claims = [organisations.on("acme"), users.on("ann")]
     const both = combine(claims)
@@ -68,12 +68,12 @@ describe("limits over different keys", () => {
   })
 
   test.each([
-    ["nothing", () => combine([]), "combine takes what limiter.on makes, got an array"],
-    ["no list", () => combine(7 as never), "combine takes what limiter.on makes, got 7"],
+    ["nothing", () => combine([]), "combine takes 1 to 64 claims, got 0"],
+    ["no list", () => combine(7 as never), "combine takes an array: combine([a.on(key), b.on(key)]), got 7"],
     [
       "no claim",
       () => combine([{ limiter: "org", key: "k" }]),
-      "combine takes what limiter.on makes, got an object",
+      "combine takes results of limiter.on, got an object",
     ],
     [
       "the same twice",
@@ -89,25 +89,25 @@ describe("limits over different keys", () => {
         const { users } = setUp()
         combine(Array.from({ length: 65 }, (_, i) => users.on(`user ${i}`)))
       },
-      "combine takes at most 64 claims, got 65",
+      "combine takes 1 to 64 claims, got 65",
     ],
     [
       "those of two stores",
       () => combine([setUp().users.on("ann"), setUp().organisations.on("acme")]),
       "must share a store",
     ],
-    ["a wrong key", () => setUp().users.on(""), "key must be a string that is not empty"],
-    ["a wrong cost", () => setUp().users.on("ann", { cost: 0 }), "cost must be an integer"],
+    ["a wrong key", () => setUp().users.on(""), "key must be a non-empty string"],
+    ["a wrong cost", () => setUp().users.on("ann", { cost: 0 as never }), "cost must be an integer"],
     [
       "a wrong option",
       () => setUp().users.on("ann", { timeout: 1 } as object),
-      'an ask has no field "timeout"',
+      'a request has no field "timeout"',
     ],
-  ])("are not made of %s", (_, make, message) => {
+  ])("cannot be made of %s", (_, make, message) => {
     expect(make).toThrow(message)
   })
 
-  test("are not asked through a limiter that is closed", async () => {
+  test("reject if a limiter is closed", async () => {
     const { organisations, users } = setUp()
     const both = combine([organisations.on("acme"), users.on("ann")])
     await users.close()

@@ -9,7 +9,7 @@ const perMinute = fixedWindow({ limit: 10, window: "1m" })
 const options = (value: unknown) => value as LimiterOptions<Policy>
 
 describe("createLimiter", () => {
-  test("needs no more than a policy", async () => {
+  test("needs only a policy", async () => {
     const limiter = createLimiter({ policy: perMinute })
     expect(limiter.name).toBe("default")
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, policy: "default", remaining: 9 })
@@ -17,8 +17,8 @@ describe("createLimiter", () => {
 
   test.each([
     [{ policy: perMinute, polcy: 1 }, "INVALID_OPTION", 'createLimiter has no field "polcy"'],
-    [{ policy: perMinute, name: "" }, "INVALID_OPTION", "name must be a string"],
-    [{ policy: perMinute, name: 7 }, "INVALID_OPTION", "name must be a string"],
+    [{ policy: perMinute, name: "" }, "INVALID_OPTION", "name must be a non-empty string"],
+    [{ policy: perMinute, name: 7 }, "INVALID_OPTION", "name must be a non-empty string"],
     [{ policy: perMinute, store: {} }, "INVALID_OPTION", "store must be a Store"],
     [{ policy: perMinute, store: { ask() {} } }, "INVALID_OPTION", "store must be a Store"],
     [{ policy: perMinute, store: null }, "INVALID_OPTION", "store must be a Store"],
@@ -38,7 +38,7 @@ describe("createLimiter", () => {
     )
   })
 
-  test("refuses a name that means other policies on the same store, until that limiter is closed", async () => {
+  test("throws if its name has other policies on the same store, until that limiter is closed", async () => {
     const store = memoryStore()
     const first = createLimiter({ name: "api", policy: perMinute, store })
     const twin = createLimiter({ name: "api", policy: fixedWindow({ limit: 10, window: 60_000 }), store })
@@ -56,7 +56,7 @@ describe("createLimiter", () => {
     expect(other().name).toBe("api")
   })
 
-  test("takes a record of policies in any order as the same", () => {
+  test("treats records of the same policies in any order as equal", () => {
     const store = memoryStore()
     const [a, b] = [perMinute, leakyBucket({ capacity: 1, leak: 1, every: 1 })]
     createLimiter({ policy: { a, b }, store })
@@ -65,7 +65,7 @@ describe("createLimiter", () => {
 })
 
 describe("a limiter", () => {
-  test("asks the policy that a function of the key tells", async () => {
+  test("uses the policy that a function returns for the key", async () => {
     const limiter = createLimiter({
       policy: (key) => fixedWindow({ limit: key.startsWith("pro:") ? 100 : 5, window: "1m" }),
     })
@@ -73,7 +73,7 @@ describe("a limiter", () => {
     expect((await limiter.tryAcquire("free:1")).limit).toBe(5)
   })
 
-  test("names the policy that denied longest, or the tightest that allowed", async () => {
+  test("names the policy with the longest wait, or if allowed the one with the least left", async () => {
     const limiter = createLimiter({
       policy: {
         requests: fixedWindow({ limit: 5, window: "1s" }),
@@ -82,7 +82,7 @@ describe("a limiter", () => {
       store: memoryStore({ clock: manualClock() }),
     })
     expect((await limiter.tryAcquire("k", { cost: { tokens: 10 } })).policy).toBe("requests")
-    // 390 tokens left are one more such ask, 3 requests are three
+    // 390 tokens are enough for one more such request, 3 requests for three.
     expect((await limiter.tryAcquire("k", { cost: { tokens: 600 } })).policy).toBe("tokens")
     expect(await limiter.tryAcquire("k", { cost: { requests: 4, tokens: 600 } })).toMatchObject({
       allowed: false,
@@ -110,11 +110,11 @@ describe("a limiter", () => {
     ],
     [{ policy: Promise.resolve(perMinute) }, "INVALID_POLICY", "got a promise"],
     [{ cost: { c: 1 } }, "INVALID_COST", 'cost names "c", but the policies are a, b'],
-    [{ cost: { a: 0, b: 0 } }, "INVALID_COST", "nothing to ask"],
-    [{ costs: 1 }, "INVALID_OPTION", 'an ask has no field "costs"; it takes cost, policy'],
+    [{ cost: { a: 0, b: 0 } }, "INVALID_COST", "nothing to charge"],
+    [{ costs: 1 }, "INVALID_OPTION", 'a request has no field "costs"; it takes cost, policy'],
     [{ policy: 5 }, "INVALID_POLICY", "policy must be a policy or a record"],
-    [5, "INVALID_OPTION", "an ask must be an object, got 5"],
-  ])("refuses to ask with %o", async (value, code, message) => {
+    [5, "INVALID_OPTION", "a request must be an object, got 5"],
+  ])("rejects a request with options %o", async (value, code, message) => {
     const limiter = createLimiter({ policy: { a: perMinute, b: perMinute } })
     await expect(limiter.tryAcquire("k", value as never)).rejects.toMatchObject({
       code,
@@ -136,17 +136,17 @@ describe("a limiter", () => {
 
   test("refunds by policy name", async () => {
     const limiter = createLimiter({ policy: { a: perMinute, b: perMinute } })
-    await limiter.tryAcquire("k", { cost: 5 })
-    await limiter.refund("k", { a: 3, b: 0 })
+    await limiter.tryAcquire("k", { cost: { a: 5, b: 5 } })
+    await limiter.refund("k", { a: 3 })
     expect((await limiter.peek("k")).policies?.map(({ remaining }) => remaining)).toEqual([8, 5])
-    await limiter.refund("k", {})
-    expect((await limiter.peek("k")).policies?.map(({ remaining }) => remaining)).toEqual([9, 6])
+    await expect(limiter.refund("k", {})).rejects.toMatchObject({ code: "INVALID_COST" })
+    expect((await limiter.peek("k")).policies?.map(({ remaining }) => remaining)).toEqual([8, 5])
   })
 
   test("refunds and resets under policies given in the call", async () => {
     const limiter = createLimiter({ policy: perMinute })
     const policy = { burst: perMinute, daily: perMinute }
-    await limiter.tryAcquire("k", { policy, cost: 10 })
+    await limiter.tryAcquire("k", { policy, cost: { burst: 10, daily: 10 } })
     await limiter.refund("k", { burst: 4, daily: 2 }, { policy })
     expect((await limiter.peek("k", { policy })).policies?.map(({ remaining }) => remaining)).toEqual([4, 2])
     await limiter.reset("k", { policy })

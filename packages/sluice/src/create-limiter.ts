@@ -1,28 +1,37 @@
-import { claim } from "./claims.js"
-import { checkClock } from "./clock.js"
+import { checkStore } from "./check-store.js"
+import { checkClock, monotonic } from "./clock.js"
 import { claimOn } from "./combine.js"
-import { type Decision, decide } from "./decision.js"
+import { decide } from "./decide.js"
+import type { Decision } from "./decision.js"
+import { isPromise, promised } from "./deferred.js"
 import { milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
-import { isPromise, type Listener, tell } from "./later.js"
-import { leaseTerms } from "./layers/lease-terms.js"
-import { outageTerms } from "./layers/outage-terms.js"
+import { type Call, listener } from "./events.js"
+import { flatCopy } from "./flat-copy.js"
+import { inspectionOf } from "./inspect.js"
+import { composeLayers } from "./layers/compose.js"
+import { leaseSettings } from "./layers/lease-options.js"
+import { outageSettings } from "./layers/outage-options.js"
 import type {
   AcquireOptions,
-  AskOptions,
   CallOptions,
   Limiter,
   LimiterOptions,
+  RequestOptions,
   ReserveOptions,
   TryAcquireOptions,
 } from "./limiter.js"
+import { takeName } from "./limiter-names.js"
+import { enforcedShare, letPass, rankOf, unheard } from "./mode.js"
 import {
+  type Amount,
   type Charge,
-  type Cost,
   charges,
+  debits,
   type Named,
   type NameOf,
   namePolicies,
+  nothing,
   type Policies,
 } from "./policies.js"
 import {
@@ -32,20 +41,21 @@ import {
   reservedUnder,
   settlementOf,
 } from "./reservation.js"
-import { shortcutOf } from "./shortcut.js"
-import { type Scope, scopeOf } from "./state-key.js"
-import type { Answer } from "./store.js"
+import { type PolicyRef, policyRef } from "./state-key.js"
+import type { StoreReply } from "./store.js"
 import { memoryStore } from "./stores/memory/memory-store.js"
-import { checkSignal, refusal, waitTerms } from "./waiting/terms.js"
+import { checkSignal, refusal, type Signal, waitSettings } from "./waiting/wait-options.js"
 import { waiting } from "./waiting/waiting.js"
 
 const noOptions = {}
 
-/** How many names of policies given in calls a limiter keeps scopes for. */
-const MOST_SCOPES = 1_000
+/** How many policy names a limiter may have over all its calls. Each name is a state of its own for every key. */
+const MOST_NAMES = 64
 
 /** Creates a limiter: `createLimiter({ name: "api", policy: tokenBucket({ … }) })`. */
-export function createLimiter<const P extends Policies>(options: LimiterOptions<P>): Limiter<P> {
+export function createLimiter<const P extends Policies, const N extends string = string>(
+  options: LimiterOptions<P, N>,
+): Limiter<P, N> {
   checkFields("INVALID_OPTION", "createLimiter", options, [
     "name",
     "policy",
@@ -54,121 +64,195 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
     "outage",
     "maxWait",
     "maxWaiters",
+    "mode",
+    "rules",
   ])
-  const { name = "default", policy, store: ledger = memoryStore(), lease = false } = options
+  const { name = "default" as N, policy, store: baseStore = memoryStore(), lease = false, rules } = options
   if (typeof name !== "string" || name === "") {
-    throw new SluiceError("INVALID_OPTION", `name must be a string that is not empty, got ${shown(name)}`)
+    throw new SluiceError("INVALID_OPTION", `name must be a non-empty string, got ${shown(name)}`)
   }
-  for (const method of ["ask", "giveBack", "leave", "settle", "forget"] as const) {
-    if (typeof ledger?.[method] !== "function") {
-      throw new SluiceError(
-        "INVALID_OPTION",
-        `store must be a Store, such as memoryStore(), got ${shown(ledger)}`,
-      )
-    }
-  }
-  if (ledger.clock !== undefined) checkClock(ledger.clock)
-  const terms = leaseTerms(lease)
-  const { maxWait, maxWaiters } = waitTerms(options)
-  const whenOut = outageTerms(options.outage)
-  const scope = scopes(name)
+  checkStore(baseStore)
+  if (baseStore.clock !== undefined) checkClock(baseStore.clock)
+  const leaseOf = leaseSettings(lease)
+  const { maxWait, maxWaiters } = waitSettings(options)
+  const whenOut = outageSettings(options.outage, name)
+  let { mode = "enforce" } = options
+  let share = enforcedShare(mode)
+  const ref = scopes(name)
   const named = (value: unknown) => {
-    const policies = namePolicies(value, scope)
-    if (terms !== undefined) refuseLeaky(policies)
+    const policies = namePolicies(value, ref)
+    if (leaseOf !== undefined) refuseLeaky(policies)
     return policies
   }
   const fixed = typeof policy === "function" ? undefined : named(policy)
-  const release = fixed === undefined ? () => {} : claim(ledger, name, fixed)
-  const exact = ledger.layers?.denyCache?.(ledger) ?? ledger
-  const leased = terms && ledger.layers?.leases(exact, terms)
-  const guarded = ledger.layers?.outage?.(leased ?? exact, whenOut)
-  const store = guarded ?? leased ?? exact
-  const waiters = waiting(store, ledger.clock)
-  let shortcut = fixed && shortcutOf(store, charges(fixed, "", 1))
+  const release = fixed === undefined ? () => {} : takeName(baseStore, name, fixed)
+  const { store: layered, leases, guarded } = composeLayers(baseStore, leaseOf, whenOut)
+  const ruled = rules?.attach({
+    name,
+    baseStore,
+    store: layered,
+    policies: fixed,
+    onChange: (matches) => waiters.rebook(matches),
+  })
+  const store = ruled?.store ?? layered
+  const waiters = waiting(store, baseStore.clock, maxWaiters)
   let closed = false
 
   const policiesFor = (key: string, override?: unknown): Named => {
     if (closed) throw closedError(name)
     if (typeof key !== "string" || key === "") {
-      throw new SluiceError("INVALID_KEY", `key must be a string that is not empty, got ${shown(key)}`)
+      throw new SluiceError("INVALID_KEY", `key must be a non-empty string, got ${shown(key)}`)
     }
     if (override !== undefined) return named(override)
     return fixed ?? named((policy as (key: string) => P)(key))
   }
 
-  // no async function: it would take most of the time and memory of a decision
-  const ask = <O extends Policies>(mode: "spend" | "peek", key: string, options: AskOptions<O>) => {
+  const observes = (key: string) => share < 1 && rankOf(name, key) >= share
+
+  /** Applies the mode to a decision, and tells the listener. `patience` is how many milliseconds it would have waited. */
+  const conclude = <Name extends string>(
+    call: Call | "peek",
+    charged: readonly Charge<Name>[],
+    reply: StoreReply,
+    since?: number,
+    patience = 0,
+    explained = charged,
+  ): Decision<Name> => {
+    const decided = decide(explained, reply)
+    const passes = share < 1 && !decided.allowed && observes((charged[0] as Charge).key)
+    const decision = passes ? letPass(decided) : decided
+    if (listener !== undefined && call !== "peek") {
+      const wouldWait = decided.retryAfter <= patience
+      listener.decision({ limiter: name, call, charged, since, wouldWait }, decision)
+    }
+    return decision
+  }
+
+  /** Decides when the store has failed: the request passes while the limiter observes, else the error is thrown. */
+  const rescue = <Name extends string>(
+    call: Call | "peek",
+    charged: readonly Charge<Name>[],
+    error: unknown,
+    since?: number,
+  ): Decision<Name> => {
+    const { key } = charged[0] as Charge
+    if (ofStore(error) && observes(key)) return conclude(call, charged, unheard, since)
+    if (call !== "peek") listener?.decision({ limiter: name, call, charged, since }, undefined, error)
+    throw error
+  }
+
+  // Not an async function: that would take most of the time and memory of a decision.
+  const ask = <O extends Policies>(
+    call: Call | "peek",
+    key: string,
+    options: RequestOptions<O>,
+    patience?: number,
+  ): Promise<Decision<NameOf<O>>> => {
+    let charged: Charge<NameOf<O>>[] | undefined
     try {
-      const charged = chargesOf(key, options)
-      const answer = store.ask({ parts: charged, count: 1, mode })
-      if (!isPromise(answer)) return Promise.resolve(decide(charged, answer))
-      const deciding = new Deciding<NameOf<O>>(charged)
-      tell(answer, deciding)
-      return deciding.promise
+      const asked = chargesOf(key, options)
+      charged = asked
+      const mode = call === "peek" ? call : "spend"
+      const answer = store.decide({ policies: asked, count: 1, mode })
+      if (!isPromise(answer)) return Promise.resolve(conclude(call, asked, answer, undefined, patience))
+      const since = listener && monotonic()
+      return promised(
+        answer,
+        (reply) => conclude(call, asked, reply, since, patience),
+        (error) => rescue(call, asked, error, since),
+      )
     } catch (error) {
-      return Promise.reject(error)
+      if (charged === undefined) return Promise.reject(error)
+      const asked = charged
+      return new Promise((resolve) => resolve(rescue(call, asked, error)))
     }
   }
 
-  const chargesOf = <O extends Policies>(key: string, { cost = 1, policy }: AskOptions<O>) =>
+  const chargesOf = <O extends Policies>(key: string, { cost = 1, policy }: RequestOptions<O>) =>
     charges<NameOf<O>>(policiesFor(key, policy), key, cost)
 
   const acquire = async <O extends Policies>(key: string, options: AcquireOptions<O> = noOptions) => {
     checkFields("INVALID_OPTION", "an acquire", options, ["cost", "policy", "signal"])
     const charged = chargesOf(key, options)
     checkSignal(options.signal)
-    if (waiters.size >= maxWaiters) {
-      throw new SluiceError(
-        "QUEUE_FULL",
-        `${maxWaiters} wait for limiter ${shown(name)} already; shed the work, or raise maxWaiters`,
-      )
+    if (observes(key)) return ask("acquire", key, options, maxWait / 1_000)
+    const { decision, answer, hasRoom } = await wait("acquire", key, charged, maxWait, options.signal)
+    if (!decision.allowed) {
+      const full = hasRoom ? undefined : (ms: number) => waiters.room.refusal(key, name, ms)
+      throw refusal(decision, answer, { limiter: name, maxWait, full })
     }
-    const answer = await waiters.join(charged, maxWait, options.signal)
-    const decision = decide(charged, answer)
-    if (!decision.allowed) throw refusal(decision, answer, maxWait)
     return decision
+  }
+
+  const wait = async <Name extends string>(
+    call: Call,
+    key: string,
+    charged: Charge<Name>[],
+    most: number,
+    signal: Signal | undefined,
+  ) => {
+    const since = listener && monotonic()
+    const hasRoom = waiters.room.hasRoom(key)
+    // with a full queue a request has its turn now, or is refused
+    const joined = waiters.join(charged, hasRoom ? most : 0, signal)
+    listener?.wait(name, joined, signal)
+    const answer = await joined
+    return { decision: conclude(call, charged, answer, since), answer, hasRoom }
   }
 
   const tryAcquire = <O extends Policies>(key: string, options: TryAcquireOptions<O> = noOptions) => {
     try {
-      if (options === noOptions) {
-        const decision = typeof key === "string" && key !== "" ? shortcut?.(key) : undefined
-        if (decision !== undefined) return Promise.resolve(decision as Decision<NameOf<O>>)
-        return ask<O>("spend", key, noOptions)
-      }
-      checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy", "timeout", "signal"])
+      if (options === noOptions) return ask<O>("tryAcquire", key, noOptions)
+      checkFields("INVALID_OPTION", "a request", options, ["cost", "policy", "timeout", "signal"])
       const { timeout = 0 } = options
       checkSignal(options.signal)
-      if (timeout === 0) return ask("spend", key, options)
+      if (timeout === 0) return ask("tryAcquire", key, options)
       const most = Math.min(milliseconds(timeout, "timeout", "INVALID_OPTION") * 1_000, maxWait)
-      const charged = chargesOf(key, options)
-      // with as many waiting as may, it has its turn now or not at all
-      const patience = waiters.size < maxWaiters ? most : 0
-      return waiters.join(charged, patience, options.signal).then((answer) => decide(charged, answer))
+      if (observes(key)) return ask("tryAcquire", key, options, most / 1_000)
+      const waited = wait("tryAcquire", key, chargesOf(key, options), most, options.signal)
+      return waited.then(({ decision }) => decision)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  const pending = <O extends Policies>(key: string, id: string, named: Named): Pending<O> => {
+  /** A reservation; one that passed although it was denied has nothing to settle. */
+  const pending = <O extends Policies>(
+    key: string,
+    id: string,
+    named: Named,
+    isCharged = true,
+  ): Pending<O> => {
     const settle = async (actual: unknown) => {
       if (closed) throw closedError(name)
-      return store.settle(settlementOf({ id, limiter: name, key, maxWait }, named, actual))
+      const settlement = settlementOf({ id, limiter: name, key, maxWait }, named, actual)
+      const isSettled = isCharged && (await store.settle(settlement))
+      if (isSettled) listener?.settled(name, key, id, settlement)
+      return isSettled
     }
-    return { id, settle, cancel: () => settle(0) }
+    return { id, settle, cancel: () => settle(nothing(named)) }
   }
 
   const close = async () => {
-    if (!closed) release()
+    if (!closed) {
+      release()
+      ruled?.detach()
+    }
     closed = true
-    shortcut = undefined
-    await Promise.all([waiters.close(closedError(name)), leased?.close()])
+    await Promise.all([waiters.close(closedError(name)), leases?.close()])
   }
 
   return {
     name,
     get health() {
       return guarded?.health ?? { reachable: true, degraded: 0 }
+    },
+    get mode() {
+      return mode
+    },
+    set mode(next) {
+      share = enforcedShare(next)
+      mode = next
     },
     tryAcquire,
     acquire,
@@ -188,10 +272,22 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       }
     },
     on(key, options = noOptions) {
-      checkFields("INVALID_OPTION", "an ask", options, ["cost", "policy"])
-      // once now, for whoever is wrong to hear of it here
+      checkFields("INVALID_OPTION", "a request", options, ["cost", "policy"])
+      // Check the cost and the policy now, so that a mistake throws here.
       chargesOf(key, options)
-      return claimOn({ limiter: name, key, ledger, store, charges: () => chargesOf(key, options) })
+      return claimOn({
+        limiter: name,
+        key,
+        baseStore,
+        store,
+        rules,
+        outage: whenOut.policy,
+        waiters,
+        maxWait,
+        observes: () => observes(key),
+        cost: () => options.cost ?? 1,
+        policies: () => policiesFor(key, options.policy),
+      })
     },
     async reserve<O extends Policies>(key: string, options: ReserveOptions<O> = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["cost", "policy", "ttl"])
@@ -201,81 +297,78 @@ export function createLimiter<const P extends Policies>(options: LimiterOptions<
       const charged = charges<NameOf<O>>(policies, key, cost)
       const id = newReservation(charged)
       const note = { place: placeOfReservation(name, key, id), lasts }
-      const answer = await store.ask({ parts: charged, count: 1, mode: "reserve", note })
-      return { decision: decide(charged, answer), ...pending<O>(key, id, policies) }
+      const since = listener && monotonic()
+      let granted = 0
+      let decision: Decision<NameOf<O>>
+      try {
+        const answer = await store.decide({ policies: charged, count: 1, mode: "reserve", note })
+        granted = answer.granted
+        decision = conclude("reserve", charged, answer, since)
+      } catch (error) {
+        decision = rescue("reserve", charged, error, since)
+      }
+      return { decision, ...pending<O>(key, id, policies, granted > 0 || !decision.allowed) }
     },
     reservation(key, id, options = noOptions) {
       checkFields("INVALID_OPTION", "a reservation", options, ["policy"])
       reservedUnder(id)
       return pending(key, id, policiesFor(key, options.policy))
     },
-    async charge<O extends Policies>(key: string, cost: Cost<O>, options: CallOptions<O> = noOptions) {
+    async charge<O extends Policies>(key: string, cost: Amount<O>, options: CallOptions<O> = noOptions) {
       checkFields("INVALID_OPTION", "a charge", options, ["policy"])
-      const charged = charges<NameOf<O>>(policiesFor(key, options.policy), key, cost)
-      const answer = await store.ask({ parts: charged, count: 1, mode: "charge", maxWait })
+      const charged = debits<NameOf<O>>(policiesFor(key, options.policy), key, cost)
+      const since = listener && monotonic()
       const forOne = charged.map((charge) => ({ ...charge, cost: 1 }))
-      return decide(forOne, answer)
+      try {
+        const answer = await store.decide({ policies: charged, count: 1, mode: "charge", maxWait })
+        return conclude("charge", charged, answer, since, 0, forOne)
+      } catch (error) {
+        return rescue("charge", charged, error, since)
+      }
     },
     async refund(key, cost, options = noOptions) {
       checkFields("INVALID_OPTION", "a refund", options, ["policy"])
-      await store.giveBack(charges(policiesFor(key, options.policy), key, cost))
+      await store.giveBack(debits(policiesFor(key, options.policy), key, cost))
+    },
+    async inspect(key, options = noOptions) {
+      checkFields("INVALID_OPTION", "an inspection", options, ["policy"])
+      const named = policiesFor(key, options.policy)
+      const charged = charges(named, key, 1)
+      // by the rules and without the mode: what the next request would find
+      const answer = await store.decide({ policies: charged, count: 1, mode: "peek" })
+      const decision = decide(charged, answer)
+      return inspectionOf(key, decision, { rule: rules?.find(name, key), observes: observes(key) })
     },
     async reset(key, options = noOptions) {
       checkFields("INVALID_OPTION", "a reset", options, ["policy"])
-      await store.forget(policiesFor(key, options.policy).map(({ scope }) => ({ scope, key })))
+      await store.forget(policiesFor(key, options.policy).map(({ ref }) => ({ ref, key })))
     },
     close,
     [Symbol.asyncDispose]: close,
-  }
+    // Without it, the printers of vitest and chai would call `inspect` above to print a limiter.
+    [Symbol.for("nodejs.util.inspect.custom")]: () => `Limiter ${shown(name)}`,
+  } as Limiter<P, N>
 }
 
-/** How the promise that was made last is settled. */
-const newest: { resolve(value: unknown): void; reject(error: unknown): void } = {
-  resolve() {},
-  reject() {},
-}
-
-function keepResolvers(resolve: (value: never) => void, reject: (error: unknown) => void): void {
-  newest.resolve = resolve as (value: unknown) => void
-  newest.reject = reject
-}
-
-/** Puts an answer into words for somebody who waits for a decision. */
-class Deciding<Name extends string> implements Listener<Answer> {
-  declare readonly promise: Promise<Decision<Name>>
-  declare private readonly charged: readonly Charge<Name>[]
-  declare private readonly resolve: (decision: Decision<Name>) => void
-  declare private readonly reject: (error: unknown) => void
-
-  constructor(charged: readonly Charge<Name>[]) {
-    // by one function for all promises: a function for each would be made for every ask
-    this.promise = new Promise(keepResolvers)
-    this.charged = charged
-    this.resolve = newest.resolve
-    this.reject = newest.reject
-  }
-
-  told(answer: Answer): void {
-    try {
-      this.resolve(decide(this.charged, answer))
-    } catch (error) {
-      this.reject(error)
-    }
-  }
-
-  failed(error: unknown): void {
-    this.reject(error)
-  }
-}
-
-/** The scopes of a limiter's policies by name, made once. */
-function scopes(limiter: string): (policy: string) => Scope {
-  const known = new Map<string, Scope>()
+/** Returns the reference of a policy by its name. References are cached. */
+function scopes(limiter: string): (policy: string) => PolicyRef {
+  const known = new Map<string, PolicyRef>()
   return (policy) => {
-    const scope = known.get(policy) ?? scopeOf(limiter, policy)
-    if (known.size < MOST_SCOPES) known.set(policy, scope)
-    return scope
+    let ref = known.get(policy)
+    if (ref === undefined) {
+      if (known.size >= MOST_NAMES) throw tooManyNames(limiter, policy)
+      ref = policyRef(limiter, policy)
+      known.set(flatCopy(policy), ref)
+    }
+    return ref
   }
+}
+
+function tooManyNames(limiter: string, policy: string): SluiceError {
+  return new SluiceError(
+    "INVALID_POLICY",
+    `limiter ${shown(limiter)} has used ${MOST_NAMES} policy names, the most there can be, so ${shown(policy)} is refused; names must not come from user input: put what differs into the key`,
+  )
 }
 
 function refuseLeaky(named: Named): void {
@@ -283,13 +376,18 @@ function refuseLeaky(named: Named): void {
   if (leaky === undefined) return
   throw new SluiceError(
     "INVALID_POLICY",
-    `a leakyBucket cannot be leased, its outflow would not be even: ${shown(leaky.name)} needs a limiter without lease`,
+    `a leakyBucket cannot be leased, because its outflow would not be even. Policy ${shown(leaky.name)} needs a limiter without lease`,
   )
+}
+
+/** Whether an error is about the store, not about how it was called. */
+function ofStore(error: unknown): boolean {
+  return !(error instanceof SluiceError) || error.code.startsWith("STORE_")
 }
 
 function closedError(name: string): SluiceError {
   return new SluiceError(
     "CLOSED",
-    `limiter ${shown(name)} is closed; create another, or close it after the last ask`,
+    `limiter ${shown(name)} is closed. Close it after the last request, or create another`,
   )
 }

@@ -1,11 +1,13 @@
 import { type ErrorCode, SluiceError, shown } from "./errors.js"
 
-/** A length of time: whole milliseconds, or a whole number with its unit, such as `"10s"`. */
-export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`
+type Unit = "ms" | "s" | "m" | "h" | "d"
+
+/** A length of time: whole milliseconds, or a whole number with its unit, such as `"10s"` or `"10 s"`. */
+export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`
 
 const millisecondsIn = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Ten years: nothing this library counts lasts longer. */
+/** Ten years, the longest duration that this library counts. */
 export const LONGEST_MS = 3_653 * millisecondsIn.d
 
 /** Reads a duration as whole milliseconds from 1 to ten years, or throws `code`. */
@@ -21,6 +23,6 @@ export function milliseconds(value: unknown, name: string, code: ErrorCode = "IN
 }
 
 function parse(text: string): number {
-  const match = /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)
+  const match = /^(\d{1,15}) ?(ms|s|m|h|d)$/.exec(text)
   return match ? Number(match[1]) * millisecondsIn[match[2] as keyof typeof millisecondsIn] : Number.NaN
 }

@@ -1,6 +1,9 @@
 import type { Decision } from "./decision.js"
+import { sharedSymbol } from "./shared.js"
 
-/** The closed set of codes a {@link SluiceError} carries; `docs/errors.md` has a heading for each. */
+const BRAND = sharedSymbol("error")
+
+/** All codes of a {@link SluiceError}. `docs/errors.md` has a section for each. */
 export type ErrorCode =
   | "INVALID_POLICY"
   | "INVALID_OPTION"
@@ -11,15 +14,28 @@ export type ErrorCode =
   | "CLOSED"
   | "QUEUE_FULL"
   | "WAIT_TOO_LONG"
+  | "BLOCKED"
   | "STORE_REFUSED"
   | "STORE_UNKNOWN"
 
-/** The one error this library throws: switch on `code`, read `cause` for what lies beneath. */
+/** The only error class of this library. Switch on `code`, and read `cause` for the underlying error. */
 export class SluiceError extends Error {
   override readonly name = "SluiceError"
   readonly code: ErrorCode
-  /** The denial that it is about, if it is about one. */
-  readonly decision?: Decision
+  /** The denial, if the error is about one. `declare`, because a field would print as `undefined` in every other error. */
+  declare readonly decision?: Decision
+
+  static {
+    // An error of the other copy of the package, ES modules or CommonJS, is a SluiceError too.
+    const isOne = Function.prototype[Symbol.hasInstance]
+    Object.defineProperty(SluiceError.prototype, BRAND, { value: true })
+    Object.defineProperty(SluiceError, Symbol.hasInstance, {
+      value(this: unknown, value: object | null | undefined) {
+        if (this !== SluiceError) return isOne.call(this as typeof SluiceError, value)
+        return typeof value === "object" && value !== null && BRAND in value
+      },
+    })
+  }
 
   constructor(
     code: ErrorCode,
@@ -32,7 +48,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** Shows a wrong value in an error message: short, and telling `"1"` from `1`. */
+/** Formats a wrong value for an error message. It is short, and distinguishes `"1"` from `1`. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === "bigint") return `${value}n`
@@ -42,7 +58,7 @@ export function shown(value: unknown): string {
   return String(value)
 }
 
-/** Refuses options that are no object, or that have a field nobody reads: a misspelt one is never ignored. */
+/** Throws if options are not an object or have an unknown field, so that a misspelt option is never ignored. */
 export function checkFields(code: ErrorCode, what: string, value: unknown, known: readonly string[]): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SluiceError(code, `${what} must be an object, got ${shown(value)}`)

@@ -1,24 +1,33 @@
-export type { Algorithm, Cells, Explanation, Level, Numbers } from "./algorithm.js"
-export { type AnyAlgorithm, type Counting, countingOf, termsOf } from "./algorithms/index.js"
 export type { Clock } from "./clock.js"
-export { type Claim, type Combined, combine } from "./combine.js"
+export {
+  type Claim,
+  type Combined,
+  type CombinedAmount,
+  type CombinedPending,
+  type CombinedReservation,
+  combine,
+} from "./combine.js"
 export { createLimiter } from "./create-limiter.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
-export type { LeaseOptions } from "./layers/lease-terms.js"
-export type { OutageChange, OutageOptions, OutagePolicy } from "./layers/outage-terms.js"
+export type { InspectedPolicy, Inspection } from "./inspect.js"
+export type { LeaseOptions } from "./layers/lease-options.js"
+export type { Health } from "./layers/outage.js"
+export type { OutageChange, OutageOptions, OutagePolicy } from "./layers/outage-options.js"
 export type {
   AcquireOptions,
-  AskOptions,
   CallOptions,
   Limiter,
   LimiterOptions,
+  RequestOptions,
   Reservation,
   ReserveOptions,
+  RuleSource,
   TryAcquireOptions,
 } from "./limiter.js"
-export type { Cost, NameOf, Policies } from "./policies.js"
+export type { LimiterMode } from "./mode.js"
+export type { Amount, Cost, NameOf, Policies } from "./policies.js"
 export {
   type FixedWindow,
   fixedWindow,
@@ -33,19 +42,6 @@ export {
   tokenBucket,
 } from "./policy.js"
 export type { Pending } from "./reservation.js"
-export { type Place, type Scope, scopeOf, stateKey } from "./state-key.js"
-export type {
-  Answer,
-  Ask,
-  Guarded,
-  Health,
-  Layers,
-  Leases,
-  Mode,
-  Part,
-  Settlement,
-  Store,
-  Turn,
-} from "./store.js"
+export type { Store } from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"
-export type { Signal, WaitOptions } from "./waiting/terms.js"
+export type { Signal, WaitOptions } from "./waiting/wait-options.js"

@@ -3,107 +3,141 @@
 import type { Claim } from "./combine.js"
 import type { Decision } from "./decision.js"
 import type { Duration } from "./duration.js"
-import type { LeaseOptions } from "./layers/lease-terms.js"
-import type { OutageOptions } from "./layers/outage-terms.js"
-import type { Cost, NameOf, Policies } from "./policies.js"
+import type { Inspection } from "./inspect.js"
+import type { LeaseOptions } from "./layers/lease-options.js"
+import type { Health } from "./layers/outage.js"
+import type { OutageOptions } from "./layers/outage-options.js"
+import type { LimiterMode } from "./mode.js"
+import type { Amount, Cost, Named, NameOf, Policies } from "./policies.js"
 import type { Pending } from "./reservation.js"
-import type { Health, Store } from "./store.js"
-import type { Signal, WaitOptions } from "./waiting/terms.js"
+import type { Store } from "./store.js"
+import type { Signal, WaitOptions } from "./waiting/wait-options.js"
 
-export interface LimiterOptions<P extends Policies> extends WaitOptions {
-  /** Sets its keys apart from those of other limiters on the store; `"default"` if left out. */
-  readonly name?: string | undefined
-  /** What it holds every key to, or a function of the key that tells. */
+export interface LimiterOptions<P extends Policies, N extends string = string> extends WaitOptions {
+  /** Part of every key, so that limiters on one store do not share counts. Default: `"default"`. */
+  readonly name?: N | undefined
+  /** The policy, or several by name, or a function from the key to either. */
   readonly policy: P | ((key: string) => P)
-  /** Where state lives; a memory store of its own if left out. */
+  /** Where state lives. Default: a memory store of its own. */
   readonly store?: Store | undefined
   /**
-   * Takes units of a busy key from the store in blocks and spends them here, without a round trip: `true` for blocks
-   * of at most a tenth of the limit that last for 100 ms, or how long and what share. Never admits more than the
-   * store has granted; in any span of time, at most what the policy admits in that span and the lease together. A store
-   * in this process answers at once, and nothing is leased from it.
+   * Takes units of a busy key from the store in blocks, and spends them without a round trip. `true` means blocks of at most a
+   * tenth of the limit that last 100 ms. It never admits more than the store granted. In any span of time it admits at most
+   * what the policy admits in that span plus the lease time. Ignored for stores inside the process.
    */
   readonly lease?: boolean | LeaseOptions | undefined
   /**
-   * What is done when the store does not answer in time: by default it is waited for a second, then the call rejects. A
-   * store in this process always answers, and needs none of it.
+   * How requests are decided when the store does not answer in time. Default: the call rejects after one second. Ignored for
+   * stores inside the process.
    */
   readonly outage?: OutageOptions | undefined
+  /**
+   * `"observe"` decides and counts as usual, but lets every request pass: one that would have been denied passes with
+   * `observed: "denied"` and is charged nothing. `{ enforce: 0.1 }` enforces for a tenth of the keys. Default:
+   * `"enforce"`.
+   */
+  readonly mode?: LimiterMode | undefined
+  /** Exceptions for single keys and prefixes, from `createRules(store)` of `sluice/rules`. */
+  readonly rules?: RuleSource | undefined
 }
 
-/** The policies for one call in place of the limiter's. */
+/** Where a limiter gets rules from: `createRules` of `sluice/rules` makes one. */
+export interface RuleSource {
+  /** Puts the rules over the layers of a limiter. */
+  attach(limiter: {
+    readonly name: string
+    readonly baseStore: Store
+    readonly store: Store
+    /** The limiter's policies, if they do not depend on the key. */
+    readonly policies: Named | undefined
+    /** Called when the rules of some keys have changed. */
+    onChange(matches: (key: string) => boolean): void
+  }): { readonly store: Store; detach(): void }
+  /** The rule that a key is held to. */
+  find(limiter: string, key: string): unknown
+}
+
+/** Policies for one call, instead of the limiter's. */
 export interface CallOptions<P extends Policies> {
   readonly policy?: P | undefined
 }
 
-export interface AskOptions<P extends Policies> extends CallOptions<P> {
-  /** What this ask costs: units, or units by policy name; 1 if left out. */
-  readonly cost?: Cost<P> | undefined
+export interface RequestOptions<P extends Policies> extends CallOptions<P> {
+  /** Units, or units by policy name. Default: 1. */
+  readonly cost?: Cost<NoInfer<P>> | undefined
 }
 
-export interface AcquireOptions<P extends Policies> extends AskOptions<P> {
-  /** Ends the wait: the turn is given back, and the call rejects with the reason of the signal. */
+export interface AcquireOptions<P extends Policies> extends RequestOptions<P> {
+  /** Ends the wait. The turn is given back, and the call rejects with the signal's reason. */
   readonly signal?: Signal | undefined
 }
 
 export interface TryAcquireOptions<P extends Policies> extends AcquireOptions<P> {
-  /** How long it may wait for its turn; 0 if left out. If its turn would come later, it is refused at once. */
+  /** How long the request may wait for its turn. Default: 0. If its turn would come later, it is denied at once. */
   readonly timeout?: Duration | undefined
 }
 
-export interface ReserveOptions<P extends Policies> extends AskOptions<P> {
-  /** How long it can be settled; `"10m"` if left out. After that it has cost what was reserved. */
+export interface ReserveOptions<P extends Policies> extends RequestOptions<P> {
+  /** How long it can be settled. Default: `"10m"`. After that it has cost the estimate. */
   readonly ttl?: Duration | undefined
 }
 
-/** An estimate that was spent, or refused. */
+/** An estimate that was spent, or denied. */
 export interface Reservation<P extends Policies = Policies, O extends Policies = P> extends Pending<O> {
-  /** Whether it was spent; one that was not has nothing to settle. */
+  /** Whether the estimate was spent. A denied reservation has nothing to settle. */
   readonly decision: Decision<NameOf<O>>
 }
 
-/** Holds keys to policies. */
-export interface Limiter<P extends Policies = Policies> extends AsyncDisposable {
-  readonly name: string
-  /** Whether its store answers, and how many decisions were made without it. */
+/** Limits how often each key may do something. */
+export interface Limiter<P extends Policies = Policies, N extends string = string> extends AsyncDisposable {
+  readonly name: N
+  /** Whether the store answers, and how many decisions were made without it. */
   readonly health: Health
-  /** Spends the cost if every policy has room for it; waits no longer than `timeout` for its turn, if that is given. */
+  /** Whether it enforces or observes. Set it to change that at once, in this process. */
+  mode: LimiterMode
+  /** Spends the cost if every policy has room. With `timeout`, it waits that long for its turn. */
   tryAcquire<O extends Policies = P>(
     key: string,
     options?: TryAcquireOptions<O>,
   ): Promise<Decision<NameOf<O>>>
   /**
-   * Waits for its turn, in the order of asking, and spends the cost then. Rejects with `QUEUE_FULL` or `WAIT_TOO_LONG`
-   * at once if there is no turn to be had.
+   * Waits for its turn, in the order of the requests, and spends the cost then. Rejects at once with `QUEUE_FULL` or
+   * `WAIT_TOO_LONG` if there is no turn within `maxWait`.
    */
   acquire<O extends Policies = P>(key: string, options?: AcquireOptions<O>): Promise<Decision<NameOf<O>>>
-  /** Waits for its turn as `acquire` does, then runs something and resolves with what that resolves with. */
+  /** Waits like `acquire`, then runs `work` and resolves with its result. */
   run<T, O extends Policies = P>(
     key: string,
     work: (decision: Decision<NameOf<O>>) => T | PromiseLike<T>,
     options?: AcquireOptions<O>,
   ): Promise<T>
-  /** Says what `tryAcquire` would say, and changes nothing. */
-  peek<O extends Policies = P>(key: string, options?: AskOptions<O>): Promise<Decision<NameOf<O>>>
-  /** An ask for a key, to be combined with those of other limiters: `combine([a.on(org), b.on(user)])`. */
-  on<O extends Policies = P>(key: string, options?: AskOptions<O>): Claim
-  /** Spends an estimate, to be settled when the true cost is known. */
+  /** Decides as `tryAcquire` would, and spends nothing. */
+  peek<O extends Policies = P>(key: string, options?: RequestOptions<O>): Promise<Decision<NameOf<O>>>
+  /** A request to combine with those of other limiters: `combine([a.on(org), b.on(user)])`. */
+  on<O extends Policies = P>(key: string, options?: RequestOptions<O>): Claim<`${N}:${NameOf<O>}`>
+  /** Spends an estimate. Settle it when the true cost is known. */
   reserve<O extends Policies = P>(key: string, options?: ReserveOptions<O>): Promise<Reservation<P, O>>
-  /** A reservation by its id, whichever process made it. */
+  /** Finds a reservation by its id, whichever process made it. */
   reservation<O extends Policies = P>(key: string, id: string, options?: CallOptions<O>): Pending<O>
   /**
-   * Spends what was used already, whether there is room or not: what there is no room for is owed, and later asks wait
-   * for it. Allowed says whether there was room; if not, `retryAfter` when a cost of 1 passes again.
+   * Spends a cost that was already used, whether there is room or not. The rest becomes debt, which delays later requests.
+   * `allowed` says whether there was room. If not, `retryAfter` says when a cost of 1 passes again.
    */
   charge<O extends Policies = P>(
     key: string,
-    cost: Cost<O>,
+    cost: Amount<NoInfer<O>>,
     options?: CallOptions<O>,
   ): Promise<Decision<NameOf<O>>>
-  /** Gives units back to a key, as far as they are spent: a gift, for which the limiter admits as much more. */
-  refund<O extends Policies = P>(key: string, cost: Cost<O>, options?: CallOptions<O>): Promise<void>
-  /** Forgets what a key has spent under the limiter's policies, or under those given. */
+  /** Gives spent units back to a key. The limiter then admits that much more. */
+  refund<O extends Policies = P>(
+    key: string,
+    cost: Amount<NoInfer<O>>,
+    options?: CallOptions<O>,
+  ): Promise<void>
+  /** Shows an operator what is stored for a key: each policy's level in numbers and words, and the rule that applies. */
+  inspect<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<Inspection>
+  /** Makes a key like new under the limiter's policies, or under those given. */
   reset<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<void>
-  /** Ends the limiter and its waits, and gives leases and turns back; a store it did not create stays open. */
+  /** Ends the limiter and its waits, and gives leases and turns back. Your store stays open. */
   close(): Promise<void>
 }

@@ -8,6 +8,7 @@ import {
   slidingLog,
   slidingWindow,
   tokenBucket,
+  windowOf,
 } from "./policy.js"
 
 const refusal = (make: () => unknown) => {
@@ -75,7 +76,7 @@ describe("a policy", () => {
     315_619_200_001,
     "",
     "10",
-    "1 s",
+    "1  s",
     "1.5s",
     "-1s",
     "1w",
@@ -99,7 +100,7 @@ describe("a policy", () => {
     }
   })
 
-  test("refuses fields it does not know, modes it does not have, and no parameters at all", () => {
+  test("rejects unknown fields, unknown modes and missing parameters", () => {
     const loose = (value: unknown) => value as never
     expect(refusal(() => fixedWindow(loose({ limit: 1, window: 1, windowMs: 1 })))).toBe(
       'INVALID_POLICY: fixedWindow has no field "windowMs"; it takes limit, window, align',
@@ -119,7 +120,7 @@ describe("a policy", () => {
     )
   })
 
-  test("whose bucket takes more than ten years to fill is refused with the reason", () => {
+  test("whose bucket takes more than ten years to fill is rejected with the reason", () => {
     expect(refusal(() => tokenBucket({ capacity: 11, refill: 1, every: "366d" }))).toMatch(
       /more than ten years/,
     )
@@ -152,13 +153,13 @@ describe("a policy", () => {
   })
 })
 
-describe("what claims to be a policy", () => {
-  test("is taken as it is when a factory made it", () => {
+describe("an object with an algorithm", () => {
+  test("is used unchanged if a factory made it", () => {
     const policy = slidingLog({ limit: 1, window: 1 })
     expect(checkPolicy(policy)).toBe(policy)
   })
 
-  test("is validated by the same rules when it came from elsewhere", () => {
+  test("is validated by the same rules if it came from elsewhere", () => {
     const parsed = JSON.parse('{ "algorithm": "fixedWindow", "limit": 5, "window": "10s" }') as Policy
     expect(checkPolicy(parsed)).toEqual(fixedWindow({ limit: 5, window: "10s" }))
     expect(refusal(() => checkPolicy({ ...parsed, limit: 0 }))).toMatch(/limit must be/)
@@ -169,5 +170,20 @@ describe("what claims to be a policy", () => {
       /a policy is made by fixedWindow, .*; got an object/,
     )
     expect(refusal(() => checkPolicy(() => parsed))).toMatch(/got a function/)
+  })
+})
+
+describe("the window of a policy", () => {
+  test.each([
+    [fixedWindow({ limit: 5, window: "1m" }), 60_000],
+    [slidingLog({ limit: 5, window: "250ms" }), 250],
+    [slidingWindow({ limit: 5, window: "10s", buckets: 3 }), 10_000],
+    [tokenBucket({ capacity: 100, refill: 10, every: "1s" }), 10_000],
+    [tokenBucket({ capacity: 10, refill: 3, every: 1 }), 4],
+    [tokenBucket({ capacity: 10, refill: 3, every: "1s", mode: "interval" }), 4_000],
+    [leakyBucket({ capacity: 7, leak: 3, every: "1s" }), 2_334],
+    [tokenBucket({ capacity: 1e12, refill: 999_999_999_999, every: "3650d" }), 315_360_000_001],
+  ])("of %o is %d ms", (policy, ms) => {
+    expect(windowOf(policy)).toBe(ms)
   })
 })

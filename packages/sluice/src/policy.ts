@@ -1,5 +1,6 @@
 import { type Duration, LONGEST_MS, milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
+import { shared } from "./shared.js"
 
 /** At most `limit` units in each window of time. */
 export interface FixedWindow {
@@ -19,7 +20,7 @@ export interface SlidingLog {
   readonly window: number
 }
 
-/** At most `limit` units in any span of one window, remembered in at most `buckets` + 1 counters. */
+/** At most `limit` units in any span of one window, stored in at most `buckets` + 1 counters. */
 export interface SlidingWindow {
   readonly algorithm: "slidingWindow"
   readonly limit: number
@@ -48,20 +49,20 @@ export interface LeakyBucket {
   readonly every: number
 }
 
-/** A rule: a plain frozen value, made by one of the five functions named like its `algorithm`. */
+/** A rate limit as a plain frozen object, made by one of the five functions named like its `algorithm`. */
 export type Policy = FixedWindow | SlidingLog | SlidingWindow | TokenBucket | LeakyBucket
 
-/** A million million: the most units a policy counts. */
+/** The most units that a policy counts: 10¹². */
 export const MOST_UNITS = 1e12
 const MOST_BUCKETS = 1_000
 
-/** Counts in windows that do not overlap: cheap, and admits up to twice the limit across an edge. */
+/** Counts in windows that do not overlap. Cheap, but admits up to twice the limit around the end of a window. */
 export function fixedWindow(options: {
   /** The most units in one window. */
   readonly limit: number
-  /** How long a window lasts: `"1m"`, or milliseconds. */
+  /** The length of a window, such as `"1m"`, or milliseconds. */
   readonly window: Duration
-  /** Whether a window opens with its first use, which is what is done if left out, or is cut at multiples of its length. */
+  /** `"first"`: a window starts with its first use. `"clock"`: at multiples of its length. Default: `"first"`. */
   readonly align?: "first" | "clock" | undefined
 }): FixedWindow {
   checkFields("INVALID_POLICY", "fixedWindow", options, ["limit", "window", "align"])
@@ -74,7 +75,7 @@ export function fixedWindow(options: {
   })
 }
 
-/** Remembers when each unit was spent: exact in every span, at the price of memory per grant. */
+/** Stores the time of each grant. Exact in any span of one window, but takes memory per grant. */
 export function slidingLog(options: {
   /** The most units in any span of one window. */
   readonly limit: number
@@ -89,13 +90,13 @@ export function slidingLog(options: {
   })
 }
 
-/** The sliding log in little memory: grants of one sub-window share an entry and leave together. */
+/** A sliding log in little memory. Grants within one sub-window share an entry and expire together. */
 export function slidingWindow(options: {
   /** The most units in any span of one window. */
   readonly limit: number
-  /** How long a unit counts at the least: `"1m"`, or milliseconds. */
+  /** The shortest time for which a unit counts, such as `"1m"`, or milliseconds. */
   readonly window: Duration
-  /** How many sub-windows it has: a unit counts for up to one of them longer. 10 if left out. */
+  /** The number of sub-windows. A unit counts for up to one sub-window longer than `window`. Default: 10. */
   readonly buckets?: number | undefined
 }): SlidingWindow {
   checkFields("INVALID_POLICY", "slidingWindow", options, ["limit", "window", "buckets"])
@@ -111,15 +112,15 @@ export function slidingWindow(options: {
   })
 }
 
-/** Lets bursts of up to `capacity` through and holds the long run to the rate of refill. */
+/** Allows bursts of up to `capacity`, and limits the long-term rate to that of the refill. */
 export function tokenBucket(options: {
-  /** How many tokens it holds: the most that pass at once. */
+  /** The most tokens in the bucket, which is the largest burst. */
   readonly capacity: number
-  /** How many tokens come `every` so often. */
+  /** How many tokens are added per `every`. */
   readonly refill: number
-  /** How long `refill` tokens take to come: `"1s"`, or milliseconds. */
+  /** The time in which `refill` tokens are added, such as `"1s"`, or milliseconds. */
   readonly every: Duration
-  /** Whether they drip in one by one, which is what is done if left out, or come all at once. */
+  /** `"continuous"`: tokens come one by one. `"interval"`: all at once after every interval. Default: `"continuous"`. */
   readonly mode?: "continuous" | "interval" | undefined
 }): TokenBucket {
   checkFields("INVALID_POLICY", "tokenBucket", options, ["capacity", "refill", "every", "mode"])
@@ -137,13 +138,13 @@ export function tokenBucket(options: {
   })
 }
 
-/** A meter for asking, a queue with an even outflow for waiting. */
+/** For `acquire`, a queue with an even outflow. For `tryAcquire`, a meter that denies when it is full. */
 export function leakyBucket(options: {
-  /** How many units it holds: the most that pass at once, or wait for their turn. */
+  /** The most units in the bucket: that many pass at once, or wait for their turn. */
   readonly capacity: number
-  /** How many units leak out `every` so often. */
+  /** How many units leak out per `every`. */
   readonly leak: number
-  /** How long `leak` units take to leak out: `"1s"`, or milliseconds. */
+  /** The time in which `leak` units leak out, such as `"1s"`, or milliseconds. */
   readonly every: Duration
 }): LeakyBucket {
   checkFields("INVALID_POLICY", "leakyBucket", options, ["capacity", "leak", "every"])
@@ -154,17 +155,20 @@ export function leakyBucket(options: {
   return made({ algorithm: "leakyBucket", capacity, leak, every })
 }
 
-const factories = { fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket }
-const checked = new WeakSet<object>()
+const factories = { fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket } satisfies Record<
+  Policy["algorithm"],
+  unknown
+>
+const checked = shared("checked-policies", () => new WeakSet<object>())
 
-/** Whether a value claims to be one policy; a record of policies has no string under `algorithm`. */
+/** Whether a value is meant as a single policy. In a record of policies, `algorithm` is not a string. */
 export function looksLikePolicy(value: unknown): value is Policy {
   return (
     typeof value === "object" && value !== null && "algorithm" in value && typeof value.algorithm === "string"
   )
 }
 
-/** Takes what a factory made as it is, and validates a look-alike (a parsed JSON file, say) by the same rules. */
+/** Returns a policy of a factory unchanged. Validates any other object, such as parsed JSON, by the same rules. */
 export function checkPolicy(value: unknown): Policy {
   if (!looksLikePolicy(value)) {
     throw invalid(`a policy is made by ${Object.keys(factories).join(", ")}; got ${shown(value)}`)
@@ -184,7 +188,24 @@ export function limitOf(policy: Policy): number {
   return "limit" in policy ? policy.limit : policy.capacity
 }
 
-/** Whether two policies say the same. */
+/** The window of a policy in milliseconds. For a bucket, the time from empty to full, rounded up. */
+export function windowOf(policy: Policy): number {
+  if ("window" in policy) return policy.window
+  const { capacity, every } = policy
+  if (policy.algorithm === "leakyBucket") return divideUp(capacity, every, policy.leak)
+  if (policy.mode === "interval") return Math.ceil(capacity / policy.refill) * every
+  return divideUp(capacity, every, policy.refill)
+}
+
+/** `a × b / c`, rounded up, exactly. */
+function divideUp(a: number, b: number, c: number): number {
+  const product = a * b
+  if (Number.isSafeInteger(product)) return Math.ceil(product / c)
+  const divisor = BigInt(c)
+  return Number((BigInt(a) * BigInt(b) + divisor - 1n) / divisor)
+}
+
+/** Whether two policies are equal. */
 export function samePolicy(a: Policy, b: Policy): boolean {
   if (a === b) return true
   const fields = Object.keys(a) as (keyof Policy)[]

@@ -1,11 +1,11 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { scopeOf, stateKey } from "./state-key.js"
+import { policyRef, stateKey } from "./state-key.js"
 
 const keyOf = (limiter: string, key: string, policy: string) =>
-  stateKey({ scope: scopeOf(limiter, policy), key })
+  stateKey({ ref: policyRef(limiter, policy), key })
 
-/** Any string of UTF-16 code units, halves of surrogate pairs included, with a taste for separators. */
+/** Any string of UTF-16 code units, including lone surrogates, with many separators. */
 const text = fc
   .array(
     fc.oneof(
@@ -17,12 +17,12 @@ const text = fc
   .map((chars) => chars.join(""))
 
 describe("the key of a state", () => {
-  test("is readable where the input is plain", () => {
+  test("is readable if the input is plain", () => {
     expect(keyOf("api", "user_42@example.com", "default")).toBe("api:user_42@example.com:default")
     expect(keyOf("api", "用户", "default")).toBe("api:用户:default")
   })
 
-  test("escapes what would end a part or steer a slot", () => {
+  test("escapes separators and braces", () => {
     expect(keyOf("a:b", "{x}", "100%")).toBe("a%3ab:%7bx%7d:100%25")
     expect(keyOf("n", "\u0000\n\u007f", "p")).toBe("n:%00%0a%7f:p")
     expect(keyOf("n", "\ud800", "p")).toBe("n:%ud800:p")
@@ -35,7 +35,7 @@ describe("the key of a state", () => {
     expect(keyOf("n", "é".repeat(65), "p")).toMatch(/^n:%h[\w-]{43}:p$/)
   })
 
-  test("has exactly two colons and no braces, whatever goes in", () => {
+  test("has exactly two colons and no braces for any input", () => {
     fc.assert(
       fc.property(text, text, text, (name, key, policy) => {
         const made = keyOf(name, key, policy)

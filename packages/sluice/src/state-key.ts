@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto"
+import { sha256, utf8Length } from "./sha-256.js"
 
 const LONGEST_PART = 128
-/** What would end a part, steer a hash slot, or not survive UTF-8 (a lone half of a surrogate pair). */
+/** Characters to escape: separators, braces of hash tags, control characters, and lone surrogates, which UTF-8 would lose. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const unsafe = /[%:{}\u0000-\u001f\u007f]|\p{Surrogate}/gu
-/** The codes of what most keys are made of: nothing to escape but colons, and a byte to a letter. */
+/** The character codes of most keys. They take one byte each, and only colons among them need an escape. */
 const plain = new Uint8Array(128)
 for (let code = 0; code < plain.length; code += 1) {
   if (/[\w.@/: -]/.test(String.fromCharCode(code))) plain[code] = 1
@@ -13,33 +13,33 @@ for (let code = 0; code < plain.length; code += 1) {
 const { charCodeAt } = String.prototype
 
 /**
- * The code of a letter. Not by `text.charCodeAt`: once any module of the process has a class that extends String, as
- * ioredis 6 and node-redis do, V8 looks the method up anew for every letter, which takes three times as long.
+ * `text.charCodeAt(index)`, called in a faster way. ioredis 6 and node-redis have a class that extends String. Once such a
+ * class exists, V8 looks the method up again for every character, which takes three times as long.
  */
 export function codeAt(text: string, index: number): number {
   return charCodeAt.call(text, index)
 }
 
-/** A policy of a limiter, by their names: what a key counts in. */
-export interface Scope {
+/** A policy of a limiter, by both names. Each key has a state under it. */
+export interface PolicyRef {
   /** Different for different names. */
   readonly id: string
   /** The names of the limiter and of the policy, escaped. */
   readonly limiter: string
   readonly policy: string
-  /** What stands before and behind a key in `stateKey`. */
+  /** The text before and after the key in `stateKey`. */
   readonly head: string
   readonly tail: string
 }
 
-/** Where a state is: one of the keys of a scope. */
-export interface Place {
-  readonly scope: Scope
+/** Names one state: a policy of a limiter, and a key. */
+export interface StateRef {
+  readonly ref: PolicyRef
   readonly key: string
 }
 
-/** The scope of a policy of a limiter. */
-export function scopeOf(limiter: string, policy: string): Scope {
+/** Names a policy of a limiter. */
+export function policyRef(limiter: string, policy: string): PolicyRef {
   const [name, policyName] = [escaped(limiter), escaped(policy)]
   return {
     id: `${name}:${policyName}`,
@@ -51,15 +51,14 @@ export function scopeOf(limiter: string, policy: string): Scope {
 }
 
 /**
- * A place as one string, for stores that have only those: `limiter:key:policy`. Different inputs never meet, and
- * nothing in them ends a part early: colons are always ours, and there are no braces. A store adds a prefix and the
- * suffix of the algorithm.
+ * The name of a state as one string: `limiter:key:policy`. Different inputs give different names, because each part is escaped:
+ * colons are only separators, and there are no braces. A store adds a prefix and the suffix of the algorithm.
  */
-export function stateKey({ scope, key }: Place): string {
-  return scope.head + escaped(key) + scope.tail
+export function stateKey({ ref, key }: StateRef): string {
+  return ref.head + escaped(key) + ref.tail
 }
 
-/** A name or a key as a part of one string. */
+/** Escapes a name or a key. A long one becomes a hash. */
 export function escaped(text: string): string {
   if (isPlain(text)) {
     const colon = text.indexOf(":")
@@ -68,22 +67,75 @@ export function escaped(text: string): string {
     const plainly = `${text.slice(0, colon)}%3a${rest.includes(":") ? rest.replaceAll(":", "%3a") : rest}`
     if (plainly.length <= LONGEST_PART) return plainly
   }
+  // Hash a long key without escaping it first: escaping a megabyte of "%" takes as long as thousands of decisions.
+  if (text.length > LONGEST_PART) return hashed(text)
   const safe = text.replace(unsafe, (char) => {
     const code = char.charCodeAt(0)
     return code < 0x80 ? `%${code.toString(16).padStart(2, "0")}` : `%u${code.toString(16)}`
   })
-  if (Buffer.byteLength(safe) <= LONGEST_PART) return safe
-  // "h" follows no % of an escape, so a hash meets no text
-  return `%h${createHash("sha256").update(safe).digest("base64url")}`
+  return utf8Length(safe) <= LONGEST_PART ? safe : hashed(text)
 }
 
-/** Whether a text is plain and not too long; a loop, which is faster than an expression. */
+/** The hash of a text. No escape starts with "%h", so a hash never equals an escaped text. */
+function hashed(text: string): string {
+  return `%h${sha256(text)}`
+}
+
+/** Whether a text is plain and not too long. A loop is faster than a regular expression here. */
 function isPlain(text: string): boolean {
   const { length } = text
   if (length > LONGEST_PART) return false
   for (let i = 0; i < length; i += 1) {
-    // what has no code in the table is not plain either
+    // Codes outside the table give undefined, which is not plain either.
     if (plain[codeAt(text, i)] !== 1) return false
   }
   return true
+}
+
+/** A map by limiter and key. The policy does not matter. */
+export class KeyMap<Value> {
+  readonly #byLimiter = new Map<string, Map<string, Value>>()
+  /** The last limiter that was looked up and its keys. Most processes use only one. */
+  #last = ""
+  #lastKeys: Map<string, Value> | undefined
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get({ limiter }: PolicyRef, key: string): Value | undefined {
+    return this.#size === 0 ? undefined : this.#keysOf(limiter)?.get(key)
+  }
+
+  set({ limiter }: PolicyRef, key: string, value: Value): void {
+    let byKey = this.#byLimiter.get(limiter)
+    if (byKey === undefined) {
+      byKey = new Map()
+      this.#byLimiter.set(limiter, byKey)
+    }
+    if (!byKey.has(key)) this.#size += 1
+    byKey.set(key, value)
+  }
+
+  delete({ limiter }: PolicyRef, key: string): void {
+    const byKey = this.#size === 0 ? undefined : this.#byLimiter.get(limiter)
+    if (byKey === undefined || !byKey.delete(key)) return
+    this.#size -= 1
+    if (byKey.size > 0) return
+    this.#byLimiter.delete(limiter)
+    this.#lastKeys = undefined
+  }
+
+  #keysOf(limiter: string): Map<string, Value> | undefined {
+    if (limiter !== this.#last || this.#lastKeys === undefined) {
+      this.#last = limiter
+      this.#lastKeys = this.#byLimiter.get(limiter)
+    }
+    return this.#lastKeys
+  }
+
+  *values(): Generator<Value> {
+    for (const byKey of this.#byLimiter.values()) yield* byKey.values()
+  }
 }

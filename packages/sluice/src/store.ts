@@ -1,121 +1,141 @@
 import type { Level } from "./algorithm.js"
 import type { Clock } from "./clock.js"
-import type { LeaseTerms } from "./layers/lease-terms.js"
-import type { OutageTerms } from "./layers/outage-terms.js"
 import type { Policy } from "./policy.js"
-import type { Place } from "./state-key.js"
+import type { StateRef } from "./state-key.js"
 
-/** One policy of an ask: where its state is and what the ask costs there. Parts of one ask have different places. */
-export interface Part extends Place {
+/** One policy of a request: the name of its state, and the cost. No two policies of a request share a state. */
+export interface PolicyRequest extends StateRef {
   readonly policy: Policy
   /** Units, 1 or more. */
   readonly cost: number
 }
 
 /**
- * `spend` takes what it grants; `peek` only looks. `book` takes a turn, behind all that are booked: when every part
- * grants. `charge` spends whether there is room or not, into debt. `reserve` spends, and notes it for `settle`. The
- * count of the last three is 1.
+ * - `spend` grants and spends; `peek` only looks.
+ * - `book` takes a turn behind all booked turns, at the time when every policy grants.
+ * - `charge` spends whether there is room or not, into debt.
+ * - `reserve` spends, and stores a note for `settle`.
+ *
+ * The count of the last three is 1.
  */
 export type Mode = "spend" | "peek" | "book" | "charge" | "reserve"
 
-/** A question that a store answers in one atomic step: how many of `count` asks pass every part? */
-export interface Ask {
-  readonly parts: readonly Part[]
+/** A store answers it in one atomic step: how many of `count` requests pass every policy? */
+export interface StoreRequest {
+  readonly policies: readonly PolicyRequest[]
   readonly count: number
   readonly mode: Mode
   /** Microseconds: how far ahead a turn may lie, of a `book` or a `charge`. */
   readonly maxWait?: number
   /** Of a `reserve`: where it is noted, and for how many microseconds it can be settled. */
-  readonly note?: { readonly place: Place; readonly lasts: number }
+  readonly note?: { readonly place: StateRef; readonly lasts: number }
 }
 
-export interface Answer {
-  /** How many of `count` pass: the least room over all parts, and exactly that was taken in each. */
+export interface StoreReply {
+  /** How many of `count` pass: the least room of all policies. Each policy was charged for exactly these. */
   readonly granted: number
-  /** One level per part, for the part's algorithm to explain. */
+  /** One level per policy, for its algorithm to explain. Missing where the level is unknown. */
   readonly levels: readonly Level[]
-  /** The microsecond of the store's clock at which it was decided: the moment that a give-back of it names. */
+  /** When it was decided, in microseconds of the store's clock. `giveBack` needs it. */
   readonly at: number
-  /** Who answered, if not the store itself: a layer that remembers a denial, holds a lease, or stands in for it. */
-  readonly source?: "cache" | "lease" | "fallback"
-  /** The policies that levels are told under, if not those of the parts. */
+  /** Who answered, if not the store itself: the deny cache, a lease, the fallback of an outage, or a rule. */
+  readonly source?: "cache" | "lease" | "fallback" | "rule"
+  /** The policies that the levels belong to, if not those of the request. */
   readonly under?: readonly Policy[]
-  /** Of a `book`: the microsecond of the turn, or of the one that would have been too late; none if none is to come. */
+  /** For `book`: the microsecond of the turn, or of the turn that would be too late. Missing if none will ever come. */
   readonly turn?: number
-  /** Of a turn that was booked: what the store needs to give it back. */
-  readonly marks?: readonly number[]
+  /** For a booked turn: numbers that the store needs to give it back. */
+  readonly receipt?: readonly number[]
+  /** Whether some of it was spent and given back before the denial. Others may have been denied meanwhile. */
+  readonly gaveBack?: boolean
 }
 
 /** A turn that was booked. */
 export interface Turn {
-  readonly parts: readonly Part[]
+  readonly policies: readonly PolicyRequest[]
   readonly at: number
-  readonly marks: readonly number[]
+  readonly receipt: readonly number[]
 }
 
-/** What a reservation has come to. */
+/** The difference between an estimate and the actual cost. */
 export interface Settlement {
   /** Where it was noted. */
-  readonly place: Place
-  /** What it was too much, and too little. */
-  readonly back: readonly Part[]
-  readonly more: readonly Part[]
+  readonly ref: StateRef
+  /** Where the estimate was too high, and where it was too low. */
+  readonly back: readonly PolicyRequest[]
+  readonly more: readonly PolicyRequest[]
   /** Microseconds: how far ahead turns may lie. */
   readonly maxWait: number
 }
 
-/** Stores that wrap a store to spare round trips. */
-export interface Layers {
-  /** Remembers denials; left out where that is not wanted. */
-  readonly denyCache?: (store: Store) => Store
-  /** Spends busy keys from blocks that were debited before. */
-  leases(store: Store, terms: LeaseTerms): Leases
-  /** Has an answer in time, whatever becomes of the store; left out where it always answers. */
-  readonly outage?: (store: Store, terms: OutageTerms) => Guarded
+/** A rule that is put in, or removed if its value is empty. Fields and values mean nothing to a store. */
+export interface RuleChange {
+  readonly field: string
+  readonly value: string
+  /** What the history says of it besides. */
+  readonly note?: Readonly<Record<string, unknown>>
 }
 
-/** A store that has an answer in time. */
-export interface Guarded extends Store {
-  readonly health: Health
+/** A change as the history has it. */
+export interface RuleEntry extends RuleChange {
+  readonly version: number
+  /** Milliseconds, by the store's clock. */
+  readonly at: number
 }
 
-/** How it stands between a limiter and its store. */
-export interface Health {
-  /** Whether all of the store is asked; if not, what is missing is looked for now and then. */
-  readonly reachable: boolean
-  /** How many decisions were made without it. */
-  readonly degraded: number
+/** What has become of the rules since a version. */
+export interface RuleChanges {
+  /** Milliseconds, by the store's clock. */
+  readonly now: number
+  /** Differs when the store has lost its rules and counts versions anew. */
+  readonly epoch: string
+  readonly version: number
+  /** Whether these are all rules, not only those that have changed. */
+  readonly isFull: boolean
+  /** Oldest change first. */
+  readonly entries: readonly RuleChange[]
 }
 
-/** A store that spends from leases, to be closed when it is done with. */
-export interface Leases extends Store {
-  /** Gives back what is not spent. */
-  close(): Promise<void>
+/** Where a store keeps rules. Each change raises the version by one. */
+export interface RuleTable {
+  read(epoch: string, version: number): PromiseLike<RuleChanges>
+  /** Makes all changes in one atomic step. Resolves with the version, or -1 if there would be too many rules. */
+  write(epoch: string, changes: readonly RuleChange[]): PromiseLike<number>
+  /** The latest changes, newest first. */
+  history(count: number): PromiseLike<readonly RuleEntry[]>
 }
+
+/** How many rules a store keeps, and how many of the latest changes. */
+export const ruleLimits = { MOST_RULES: 200_000, MOST_HISTORY: 1_000 } as const
 
 /**
- * Where state lives. A store runs the algorithms next to its data, by its own clock; it answers at once or
- * with a promise. `sluice/testing` has the suite that says whether it is one.
+ * Where state lives. A store runs the algorithms next to its data, by its own clock. It answers at once or with a
+ * promise. The conformance suite of `sluice/testing` tests every rule that a store must keep.
  */
 export interface Store {
-  /** How time passes for it, told in this process: layers age its answers by it. A monotonic clock if left out. */
+  /** The store's clock as this process sees it. Layers age cached replies by it. Default: a monotonic clock. */
   readonly clock?: Clock
-  /** What spares its round trips; left out by a store that takes none. */
-  readonly layers?: Layers
-  ask(ask: Ask): Answer | PromiseLike<Answer>
+  /** Whether a call leaves the process. The limiter then adds a deadline, a circuit breaker, leases and a deny cache. */
+  readonly remote?: boolean
+  /** `false` switches off the deny cache of a remote store. */
+  readonly denyCache?: boolean
+  /** Names the shard of some states, if the store can lose one shard and keep others. Each gets its own circuit breaker. */
+  readonly shardOf?: (refs: readonly StateRef[]) => string
+  /** Where rules are kept. Without it, `sluice/rules` keeps them in the process. */
+  readonly rules?: RuleTable
+  decide(request: StoreRequest): StoreReply | PromiseLike<StoreReply>
   /**
-   * Gives the cost of each part back, as far as it is spent: a gift. With `at`, the moment of the debit that it was,
-   * only what of that debit is certain to count still.
+   * Gives the cost of each policy back, as far as it is spent. With `at`, the time of a debit, only as far as that debit
+   * certainly still counts.
    */
-  giveBack(parts: readonly Part[], at?: number): void | PromiseLike<void>
+  giveBack(policies: readonly PolicyRequest[], at?: number): void | PromiseLike<void>
   /**
-   * Gives a turn back. If it has not come yet, the line is as if it had never been booked, or the turn goes to whoever
-   * books like it next; nobody's turn moves. If it has, as much as `giveBack` would.
+   * Gives a turn back. A turn in the future becomes free: the queue ends earlier, or the next booking that fits takes it.
+   * Other turns do not move. A turn in the past is given back as by `giveBack`.
    */
   leave(turn: Turn): void | PromiseLike<void>
-  /** Settles a reservation: gives back as of its debit, charges the rest. False if it was settled, or is forgotten. */
+  /** Settles a reservation: gives back as of its debit, or charges more. False if it was settled before or has expired. */
   settle(settlement: Settlement): boolean | PromiseLike<boolean>
-  /** Forgets what is there, under every algorithm: nothing that was debited or booked before is given back after. */
-  forget(places: readonly Place[]): void | PromiseLike<void>
+  /** Deletes the states, under every algorithm. Earlier debits and turns can no longer be given back. */
+  forget(stateRefs: readonly StateRef[]): void | PromiseLike<void>
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { until } from "../../test/support/watched-clock.js"
 import { discard } from "./discard.js"
 
-/** A body of so many chunks of 1,000 bytes, that tells how much of it was read and whether it was cut off. */
+/** A body of `chunks` chunks of 1,000 bytes. `seen` counts the chunks read, and notes whether the body was cancelled. */
 function watched(chunks: number) {
   const seen = { read: 0, ended: false, cut: false }
   const body = new ReadableStream<Uint8Array>(
@@ -33,14 +33,14 @@ test("a short body is read to its end", async () => {
   expect(seen).toEqual({ read: 50, ended: true, cut: false })
 })
 
-test("a long one is cut off", async () => {
+test("a long body is cancelled", async () => {
   const { seen, body } = watched(1_000_000)
   discard({ body })
   await until(() => seen.cut)
   expect(seen.read).toBe(66)
 })
 
-test("one that is not over is cut off when nobody waits any longer", async () => {
+test("a body that has not ended is cancelled when the returned function is called", async () => {
   let cut = false
   const body = new ReadableStream({
     cancel() {
@@ -54,7 +54,7 @@ test("one that is not over is cut off when nobody waits any longer", async () =>
   expect(cut).toBe(true)
 })
 
-test("one that breaks, that somebody reads, or that is none is left alone", async () => {
+test("a body that errors, is locked or is missing causes no error", async () => {
   const broken = new ReadableStream({
     pull() {
       throw new Error("reset")

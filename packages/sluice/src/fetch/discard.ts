@@ -1,9 +1,9 @@
-/** How many bytes are worth reading to keep a connection. */
-const MOST_BYTES = 65_536
+/** Up to this size, reading a body to its end is cheaper than a new connection. */
+const MAX_BYTES = 65_536
 
 /**
- * Reads an answer that nobody wants to its end, so that its connection can be used again; if it is long, or not over
- * when the returned function is called, the connection is closed.
+ * Reads an unwanted response to its end, so that its connection can be reused. A body over 64 KiB is cancelled, which
+ * closes the connection. Call the returned function to cancel a body that has not ended yet.
  */
 export function discard({ body }: Pick<Response, "body">): () => void {
   if (body === null || body.locked) return () => {}
@@ -12,7 +12,7 @@ export function discard({ body }: Pick<Response, "body">): () => void {
     reader.cancel().catch(() => {})
   }
   const read = async () => {
-    let left = MOST_BYTES
+    let left = MAX_BYTES
     while (left > 0) {
       const { done, value } = await reader.read()
       if (done) return

@@ -16,14 +16,14 @@ const oneAMinute = { policy: fixedWindow({ limit: 1, window: "1m" }) }
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length
 
 describe("an abort", () => {
-  test("before a call takes no turn", async () => {
+  test("an abort before the call takes no turn", async () => {
     const server = await upstream({})
     const fetch = limited()
     await expect(fetch(server.url, { signal: AbortSignal.abort("early") })).rejects.toBe("early")
     expect(await fetch.limiter.peek(server.host)).toMatchObject({ remaining: 1_000 })
   })
 
-  test("while it waits for its turn gives the turn to the next", async () => {
+  test("an abort while a call waits for its turn gives the turn to the next call", async () => {
     const server = await upstream({})
     const fetch = limited({}, oneAMinute)
     await fetch(server.url)
@@ -40,7 +40,7 @@ describe("an abort", () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test("while it is held back takes no turn", async () => {
+  test("an abort during a hold takes no turn", async () => {
     const server = await upstream(later)
     const fetch = limited({ retries: 0 })
     await fetch(server.url)
@@ -57,7 +57,7 @@ describe("an abort", () => {
     expect(await fetch.limiter.peek(server.host)).toMatchObject({ remaining: 998 })
   })
 
-  test("before a retry ends the call, and nothing is sent any more", async () => {
+  test("an abort before a retry rejects the call, and no retry is sent", async () => {
     const server = await upstream(later)
     const abort = new AbortController()
     const gone = limited()(server.url, { signal: abort.signal })
@@ -68,7 +68,7 @@ describe("an abort", () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test("while it waits to be sent again releases the connection of the answer", async () => {
+  test("an abort during the backoff releases the connection of the response", async () => {
     const server = await upstream({ ...later, body: (response) => response.write("x") })
     const abort = new AbortController()
     const gone = limited()(server.url, { signal: abort.signal })
@@ -79,15 +79,15 @@ describe("an abort", () => {
     await until(() => server.requests[0]?.socket.destroyed === true)
   })
 
-  test("while it is under way is the business of fetch", async () => {
+  test("an abort after the request was sent is left to fetch", async () => {
     const server = await upstream({ body: (response) => response.write("x") })
     const abort = new AbortController()
-    const answer = await limited()(server.url, { signal: abort.signal })
+    const reply = await limited()(server.url, { signal: abort.signal })
     abort.abort()
-    await expect(answer.text()).rejects.toMatchObject({ name: "AbortError" })
+    await expect(reply.text()).rejects.toMatchObject({ name: "AbortError" })
   })
 
-  test("is not heard if the signal of a Request is taken away", async () => {
+  test("an abort is ignored if `signal: null` removes the signal of a Request", async () => {
     const server = await upstream({})
     const request = new Request(server.url, { signal: AbortSignal.abort() })
     expect((await limited()(request, { signal: null })).status).toBe(200)
@@ -95,7 +95,7 @@ describe("an abort", () => {
 })
 
 describe("close", () => {
-  test("ends those who wait for a turn, are held back, or wait to be sent again", async () => {
+  test("close rejects calls that wait for a turn, for a hold or for a retry", async () => {
     const servers = await Promise.all([upstream({}), upstream(later), upstream({})])
     const [free, busy] = servers
     const fetch = limited({}, oneAMinute)
@@ -113,7 +113,7 @@ describe("close", () => {
     await expect(fetch(busy.url)).rejects.toMatchObject({ code: "CLOSED" })
   })
 
-  test("lets what was sent be answered, and does not send it again", async () => {
+  test("after close, requests already sent get their responses and are not retried", async () => {
     let release = () => {}
     const server = await upstream((request) => ({
       ...later,
@@ -124,9 +124,9 @@ describe("close", () => {
     }))
     const fetch = limited({
       async fetch(...call) {
-        const answer = await globalThis.fetch(...call)
+        const reply = await globalThis.fetch(...call)
         await fetch.close()
-        return answer
+        return reply
       },
     })
     const answer = await fetch(`${server.url}path`)
@@ -134,17 +134,17 @@ describe("close", () => {
     expect([answer.status, await answer.text()]).toEqual([429, "/path"])
   })
 
-  test("resolves when the store knows of the holds", async () => {
+  test("close resolves after the holds are written to the store", async () => {
     const server = await upstream(later)
     const memory = memoryStore({ clock: rig.clock })
     let tell = () => {}
-    const ask: Store["ask"] = (question) => {
-      if (question.count === 1) return memory.ask(question)
+    const request: Store["decide"] = (question) => {
+      if (question.count === 1) return memory.decide(question)
       return new Promise((resolve) => {
-        tell = () => resolve(memory.ask(question))
+        tell = () => resolve(memory.decide(question))
       })
     }
-    const fetch = limited({ retries: 0 }, { store: { ...memory, ask } })
+    const fetch = limited({ retries: 0 }, { store: { ...memory, decide: request } })
     await fetch(server.url)
     let closed = false
     const closing = fetch.close().then(() => {
@@ -156,7 +156,7 @@ describe("close", () => {
     await closing
   })
 
-  test("is what a fetch that goes out of scope does", async () => {
+  test("a fetch declared with `await using` is closed at the end of its scope", async () => {
     const server = await upstream({})
     const kept = limited()
     {

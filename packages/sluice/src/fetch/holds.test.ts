@@ -5,7 +5,7 @@ import { until } from "../../test/support/watched-clock.js"
 import { timersOf } from "../clock.js"
 import { fixedWindow, leakyBucket } from "../policy.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
-import { holdsOn, spread } from "./holds.js"
+import { holdsOn, withJitter } from "./holds.js"
 
 const rig = fetching()
 const { upstream, limited } = rig
@@ -15,24 +15,24 @@ const holding = (seconds: number | string, status = 429): Reply => ({
   headers: { "retry-after": seconds },
 })
 
-/** How long the only one who waits was put to sleep. */
+/** The sleep in milliseconds of the call that waits. */
 const slept = () => rig.clock.asked.at(-1)
 
-describe("an answer that says so", () => {
+describe("a response that asks callers to stay away", () => {
   const forms: [string, Reply][] = [
     ["429 and Retry-After", holding("30")],
     ["503 and Retry-After", holding("30", 503)],
     ["403 and Retry-After", holding("30", 403)],
     ["nothing remaining, as a list", { headers: { ratelimit: '"default";r=0;t=30' } }],
     ["nothing remaining, in one field", { headers: { ratelimit: "limit=9, remaining=0, reset=30" } }],
-    ["nothing remaining, in two", { headers: { "ratelimit-remaining": 0, "ratelimit-reset": 30 } }],
+    ["nothing remaining, in two fields", { headers: { "ratelimit-remaining": 0, "ratelimit-reset": 30 } }],
     [
-      "nothing remaining, in two of old",
+      "nothing remaining, in two X- fields",
       { headers: { "x-ratelimit-remaining": 0, "x-ratelimit-reset": 30 } },
     ],
   ]
 
-  test.each(forms)("holds the key back: %s", async (_, reply) => {
+  test.each(forms)("a response pauses its key: %s", async (_, reply) => {
     const server = await upstream(reply, {})
     const fetch = limited({ retries: 0 })
     await fetch(server.url)
@@ -45,7 +45,7 @@ describe("an answer that says so", () => {
     expect((await second).status).toBe(200)
   })
 
-  test("holds back no other key, nor another limiter", async () => {
+  test("a hold pauses no other key and no other limiter", async () => {
     const [held, free] = await Promise.all([upstream(holding(30)), upstream({})])
     const store = memoryStore({ clock: rig.clock })
     const fetch = limited({ retries: 0 }, { store, name: "one" })
@@ -55,7 +55,7 @@ describe("an answer that says so", () => {
     expect((await other(held.url)).status).toBe(429)
   })
 
-  test("holds the key back in every fetch on the store, which takes a turn again after that", async () => {
+  test("a hold pauses the key in every fetch on the store, and calls take a new turn afterwards", async () => {
     const server = await upstream(holding(30), {})
     const store = memoryStore({ clock: rig.clock })
     const [one, other] = [limited({ retries: 0 }, { store }), limited({}, { store })]
@@ -67,7 +67,7 @@ describe("an answer that says so", () => {
     expect(await other.limiter.peek(server.host)).toMatchObject({ remaining: 997 })
   })
 
-  test("is not heard longer than maxHold", async () => {
+  test("a hold lasts no longer than maxHold", async () => {
     const server = await upstream(holding("9".repeat(30)), {})
     const fetch = limited({ maxHold: "5s" })
     expect((await fetch(server.url)).status).toBe(429)
@@ -85,11 +85,11 @@ describe("an answer that says so", () => {
     expect((await fetch(server.url)).status).toBe(200)
   })
 
-  test("those who wait for their turn meanwhile wait on, and are sent evenly then", async () => {
+  test("calls that wait for their turn during a hold are sent evenly after it", async () => {
     const server = await upstream({}, holding(30), {})
     const store = memoryStore({ clock: rig.clock })
-    const ask = vi.spyOn(store, "ask")
-    const looks = () => ask.mock.calls.filter(([{ mode }]) => mode === "peek").length
+    const request = vi.spyOn(store, "decide")
+    const looks = () => request.mock.calls.filter(([{ mode }]) => mode === "peek").length
     const policy = leakyBucket({ capacity: 99, leak: 1, every: "1s" })
     const fetch = limited({ retries: 0 }, { policy, store })
     const calls = Array.from({ length: 4 }, () => fetch(server.url))
@@ -99,7 +99,7 @@ describe("an answer that says so", () => {
     rig.clock.advance(29_999)
     await new Promise(setImmediate)
     expect(server.requests).toHaveLength(2)
-    // who knows of it need not look
+    // A process that knows of the hold does not look it up.
     expect(looks()).toBe(2)
     rig.clock.advance(1_002)
     await until(() => server.requests.length === 3)
@@ -118,7 +118,7 @@ describe("a hold", () => {
     return { store, here: make(), there: make() }
   }
 
-  test("that is over is forgotten, here and on the store", async () => {
+  test("an expired hold is forgotten in the process and in the store", async () => {
     const { store, here } = rigged()
     here.hold("key", 1_000)
     expect(store.size).toBe(1)
@@ -127,7 +127,7 @@ describe("a hold", () => {
     expect(await here.look("key")).toBe(0)
   })
 
-  test("is known here at once, and there after a look", async () => {
+  test("a hold is known at once in its own process, and after a look in others", async () => {
     const { here, there } = rigged()
     here.hold("key", 1_000)
     expect(here.known("key")).toBeGreaterThan(1_000)
@@ -136,7 +136,7 @@ describe("a hold", () => {
     expect(there.known("key")).toBeGreaterThan(1_000)
   })
 
-  test("that is not known any more among 10,000 is found on the store", async () => {
+  test("a hold evicted from the 10,000 known ones is read from the store", async () => {
     const { here } = rigged()
     for (let i = 0; i <= 10_000; i += 1) here.hold(`key ${i}`, 1_000)
     expect(here.known("key 0")).toBe(0)
@@ -144,15 +144,15 @@ describe("a hold", () => {
     expect(await here.look("key 0")).toBeGreaterThan(1_000)
   })
 
-  test("is kept from counting with any policy of the limiter", async () => {
+  test("a hold does not count against any policy of the limiter", async () => {
     const { store, here } = rigged()
     here.hold("key", 1_000)
     const fetch = limited({}, { store, name: "name", policy: fixedWindow({ limit: 3, window: 9 }) })
     expect(await fetch.limiter.peek("key")).toMatchObject({ remaining: 3 })
   })
 
-  test("which the store could not be told of harms nobody", async () => {
-    const store = { ...memoryStore({ clock: rig.clock }), ask: () => Promise.reject(new Error("down")) }
+  test("a hold that could not be written to the store causes no error", async () => {
+    const store = { ...memoryStore({ clock: rig.clock }), decide: () => Promise.reject(new Error("down")) }
     const holds = holdsOn(store, "name", timersOf(rig.clock))
     holds.hold("key", 1_000)
     await holds.settled()
@@ -160,23 +160,23 @@ describe("a hold", () => {
     await expect(holds.look("other")).rejects.toThrow("down")
   })
 
-  test("is spread by a tenth at the most, and a second", () => {
+  test("the jitter of a hold is at most a tenth of it, and at most one second", () => {
     for (const [ms, least, most] of [
       [100, 101, 111],
       [60_000, 60_001, 61_001],
     ] as const) {
       const random = vi.spyOn(Math, "random").mockReturnValue(0)
-      expect(spread(ms)).toBe(least)
+      expect(withJitter(ms)).toBe(least)
       random.mockReturnValue(1)
-      expect(spread(ms)).toBe(most)
+      expect(withJitter(ms)).toBe(most)
       random.mockRestore()
     }
   })
 })
 
-test("no more are held back than may wait", async () => {
+test("at most maxWaiters calls wait for a hold", async () => {
   const server = await upstream(holding(30), {})
-  const fetch = limited({ retries: 0 }, { maxWaiters: 2 })
+  const fetch = limited({ retries: 0 }, { maxWaiters: 4 })
   await fetch(server.url)
   const calls = [fetch(server.url), fetch(server.url)]
   await until(() => rig.clock.waiting === 2)
@@ -185,7 +185,7 @@ test("no more are held back than may wait", async () => {
   await Promise.all(calls)
 })
 
-test("a retry that would be one too many to wait is not made: the answer is returned", async () => {
+test("without room in the queue a call is not retried, and its response is returned", async () => {
   const [held, other] = await Promise.all([upstream(holding(30), {}), upstream(holding(1))])
   const fetch = limited({}, { maxWaiters: 1 })
   const call = fetch(held.url)
@@ -195,7 +195,7 @@ test("a retry that would be one too many to wait is not made: the answer is retu
   expect((await call).status).toBe(200)
 })
 
-test("a signal has one listener, however many are held back by it", async () => {
+test("a signal has one listener, however many calls wait with it", async () => {
   const server = await upstream(holding(30), {})
   const fetch = limited({ retries: 0 })
   await fetch(server.url)

@@ -1,40 +1,41 @@
 import { Background } from "../background.js"
 import type { Timers } from "../clock.js"
-import { decide } from "../decision.js"
+import { decide } from "../decide.js"
 import { LONGEST_MS } from "../duration.js"
+import { flatCopy } from "../flat-copy.js"
 import { tokenBucket } from "../policy.js"
-import { scopeOf } from "../state-key.js"
-import type { Part, Store } from "../store.js"
+import { policyRef } from "../state-key.js"
+import type { PolicyRequest, Store } from "../store.js"
 
-/** How many keys a process knows to be held back; of others it learns from the store. */
-const MOST_KNOWN = 10_000
+/** How many held keys a process remembers. It looks up the others in the store. */
+const MAX_KNOWN = 10_000
 
-/** Keys that nobody may use for a while, in any process on the store. */
+/** Pauses keys for a while, in every process that uses the store. */
 export interface Holds {
-  /** Holds a key back from now on for so many milliseconds, or for as long as it is held already if that is more. */
+  /** Pauses a key for `ms` milliseconds from now. A longer hold that exists already stays. */
   hold(key: string, ms: number): void
-  /** Milliseconds for which this process knows a key to be held back. */
+  /** Milliseconds left of the hold on a key, as far as this process knows. */
   known(key: string): number
-  /** Asks the store for how many milliseconds a key is held back. */
+  /** Reads from the store how many milliseconds are left of the hold on a key. */
   look(key: string): Promise<number>
-  /** Resolves when the store knows all holds, or could not be told. */
+  /** Resolves when every hold was written to the store or the write failed. */
   settled(): Promise<void>
 }
 
-/** A bucket that loses a unit every millisecond: what is in it is how long the hold still lasts. */
+/** A bucket that refills one unit per millisecond. The units spent from it are the milliseconds that a hold still lasts. */
 const lasting = (ms: number) => tokenBucket({ capacity: ms, refill: 1, every: 1 })
 const empty = lasting(1)
 
 /**
- * Keeps holds on a store. A hold of R milliseconds asks a bucket of that capacity for R units one by one: it is
- * granted what the bucket lacks to be full, in one step, so that the longest of all holds decides, whoever asks.
+ * Keeps holds in a store. A hold of R milliseconds spends up to R units from a bucket of capacity R, in one atomic step.
+ * The bucket grants only what is left in it, so overlapping holds do not add up: the longest one counts.
  */
 export function holdsOn(store: Store, limiter: string, timers: Timers): Holds {
-  // no policy has an empty name, so no limiter counts there
-  const scope = scopeOf(limiter, "")
+  // Policy names are never empty, so this state cannot collide with a policy of the limiter.
+  const ref = policyRef(limiter, "")
   const knownUntil = new Map<string, number>()
   const background = new Background()
-  const partOf = (key: string, policy = empty): Part => ({ scope, key, policy, cost: 1 })
+  const requestOf = (key: string, policy = empty): PolicyRequest => ({ ref, key, policy, cost: 1 })
 
   const known = (key: string) => {
     const left = (knownUntil.get(key) ?? 0) - timers.now()
@@ -47,8 +48,8 @@ export function holdsOn(store: Store, limiter: string, timers: Timers): Holds {
     if (ms <= known(key)) return
     knownUntil.delete(key)
     const [oldest] = knownUntil.keys()
-    if (knownUntil.size >= MOST_KNOWN && oldest !== undefined) knownUntil.delete(oldest)
-    knownUntil.set(key, timers.now() + spread(ms))
+    if (knownUntil.size >= MAX_KNOWN && oldest !== undefined) knownUntil.delete(oldest)
+    knownUntil.set(flatCopy(key), timers.now() + withJitter(ms))
   }
 
   return {
@@ -57,13 +58,13 @@ export function holdsOn(store: Store, limiter: string, timers: Timers): Holds {
     hold(key, ms) {
       const count = Math.min(Math.ceil(ms), LONGEST_MS)
       note(key, count)
-      background.run(() => store.ask({ parts: [partOf(key, lasting(count))], count, mode: "spend" }))
+      background.run(() => store.decide({ policies: [requestOf(key, lasting(count))], count, mode: "spend" }))
     },
 
     async look(key) {
-      const part = partOf(key)
-      const answer = await store.ask({ parts: [part], count: 1, mode: "peek" })
-      note(key, decide([{ ...part, name: "" }], answer).retryAfter)
+      const policy = requestOf(key)
+      const reply = await store.decide({ policies: [policy], count: 1, mode: "peek" })
+      note(key, decide([{ ...policy, name: "" }], reply).retryAfter)
       return known(key)
     },
 
@@ -72,9 +73,9 @@ export function holdsOn(store: Store, limiter: string, timers: Timers): Holds {
 }
 
 /**
- * A little more than so many milliseconds, so that not all processes start at once: up to a tenth, and a second at the
- * most. The one is for what is lost where a hold is added to a part of a millisecond.
+ * Adds random jitter to a wait, so that not all processes resume at once: up to 10 %, at most one second.
+ * The extra millisecond makes up for rounding when a hold extends one that ends within a millisecond.
  */
-export function spread(ms: number): number {
+export function withJitter(ms: number): number {
   return ms + 1 + Math.random() * Math.min(ms / 10, 1_000)
 }

@@ -13,7 +13,7 @@ const limited = (limit: number, options?: FetchOptions) =>
   rig.limited(options, { policy: fixedWindow({ limit, window: "1m" }) })
 
 describe("turns", () => {
-  test("calls wait their turn, by host", async () => {
+  test("calls to one host wait for their turn", async () => {
     const [one, other] = await Promise.all([upstream({ body: "one" }), upstream({ body: "other" })])
     const fetch = limited(1)
     expect(await (await fetch(one.url)).text()).toBe("one")
@@ -26,7 +26,7 @@ describe("turns", () => {
     expect(one.requests[1]).toMatchObject({ method: "GET", path: "/path" })
   })
 
-  test("a leaky bucket sends them evenly", async () => {
+  test("a leaky bucket sends calls at even intervals", async () => {
     const { url, requests } = await upstream({})
     const fetch = rig.limited({}, { policy: leakyBucket({ capacity: 10, leak: 10, every: "1s" }) })
     const calls = [fetch(url), fetch(url), fetch(url)]
@@ -39,7 +39,7 @@ describe("turns", () => {
     await Promise.all(calls)
   })
 
-  test("a key may be one for all, or told from the request", async () => {
+  test("the key is one name for all calls, or a function of the request", async () => {
     const { url, requests } = await upstream({})
     const all = limited(1, { key: "partner" })
     await all(url)
@@ -62,13 +62,13 @@ describe("turns", () => {
     expect(await told.limiter.peek("8")).toMatchObject({ remaining: 0 })
   })
 
-  test("what has no host waits by its scheme", async () => {
+  test("a URL without a host is limited by its scheme", async () => {
     const fetch = limited(5)
     expect(await (await fetch("data:text/plain,hello")).text()).toBe("hello")
     expect(await fetch.limiter.peek("data:")).toMatchObject({ remaining: 4 })
   })
 
-  test("no turn within maxWait is an error with the decision", async () => {
+  test("without a turn within maxWait a call rejects with the decision", async () => {
     const { url } = await upstream({})
     const fetch = rig.limited({}, { policy: fixedWindow({ limit: 1, window: "1m" }), maxWait: "10s" })
     await fetch(url)
@@ -80,7 +80,7 @@ describe("turns", () => {
 })
 
 describe("requests", () => {
-  test("what was given may change while a call waits", async () => {
+  test("a call that waits is not affected when its arguments change", async () => {
     const { url, requests } = await upstream({})
     const fetch = limited(2)
     await Promise.all([fetch(url), fetch(url)])
@@ -100,7 +100,7 @@ describe("requests", () => {
     expect(sent).toMatchObject(expected)
   })
 
-  test("an init has its fields from wherever it has them, as another Request has", async () => {
+  test("inherited fields of an init count, such as those of another Request", async () => {
     const { url, requests } = await upstream({})
     const fetch = limited(9)
     const request = new Request("http://other.example/", {
@@ -124,7 +124,7 @@ describe("requests", () => {
     },
   )
 
-  test("another fetch may send them, and the global one is looked up when it is needed", async () => {
+  test("option fetch sends the requests, and the global fetch is looked up at each call", async () => {
     const sent: unknown[][] = []
     const stub = async (...call: unknown[]) => {
       sent.push(call)
@@ -144,7 +144,7 @@ describe("requests", () => {
     }
   })
 
-  test("what fetch rejects with is passed on, and not tried again", async () => {
+  test("a rejection of fetch is passed on and not retried", async () => {
     const { url, stop } = await startUpstream({})
     await stop()
     const fetch = limited(9)
@@ -153,18 +153,18 @@ describe("requests", () => {
   })
 })
 
-test("it has the type of fetch", () => {
+test("a limited fetch has the type of fetch", () => {
   const fetch = limitedFetch({ policy: { burst: fixedWindow({ limit: 1, window: 1 }) } })
   expectTypeOf(fetch).toExtend<typeof globalThis.fetch>()
   expectTypeOf(fetch.limiter).toEqualTypeOf<Limiter<{ readonly burst: FixedWindow }>>()
   return fetch.close()
 })
 
-test("options that it does not take are refused", () => {
+test("unknown or invalid options throw", () => {
   const policy = fixedWindow({ limit: 1, window: 1 })
   const wrong: [object, string][] = [
-    [{ key: "" }, 'key must be a function or a string that is not empty, got ""'],
-    [{ key: 7 }, "key must be a function or a string that is not empty, got 7"],
+    [{ key: "" }, 'key must be a function or a non-empty string, got ""'],
+    [{ key: 7 }, "key must be a function or a non-empty string, got 7"],
     [{ retries: -1 }, "retries must be an integer, 0 or more, got -1"],
     [{ retries: 1.5 }, "retries must be an integer, 0 or more, got 1.5"],
     [{ maxHold: 0 }, "maxHold must be whole milliseconds"],
@@ -182,7 +182,7 @@ test("options that it does not take are refused", () => {
   expect(() => limitedFetch({ policy, store: {} as never })).toThrow("store must be a Store")
 })
 
-test("a key that is told wrong is an error of the call", async () => {
+test("a call rejects if the key function returns an invalid key", async () => {
   await expect(limited(1, { key: () => "" })("http://host.example/")).rejects.toMatchObject({
     code: "INVALID_KEY",
   })

@@ -2,9 +2,9 @@ type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
 type Init = NonNullable<Parameters<Fetch>[1]>
 
-/** A call of fetch, as it was when it was made: what it was given may change while it waits. */
+/** A snapshot of a fetch call: the caller may change the arguments while the call waits. */
 export interface Outgoing {
-  /** What is asked for, without a body. */
+  /** The request without its body, for the key function. */
   readonly request: Request
   readonly signal: AbortSignal | undefined
   /** Whether its body can be sent more than once. */
@@ -12,7 +12,7 @@ export interface Outgoing {
   send(fetch: Fetch): Promise<Response>
 }
 
-/** Takes down a call of fetch; throws what fetch rejects with if it makes no sense. */
+/** Copies the arguments of a fetch call. Invalid arguments throw the same error that fetch rejects with. */
 export function outgoing(input: Input, init: Init | undefined): Outgoing {
   const given = isRequest(input) ? input : undefined
   const url = given === undefined ? String(input) : given.url
@@ -20,7 +20,7 @@ export function outgoing(input: Input, init: Init | undefined): Outgoing {
   const headers = init?.headers ?? given?.headers
   const request = new Request(url, { ...(method && { method }), ...(headers && { headers }) })
   const body = init?.body ?? given?.body
-  // null is how a request is sent without the signal it has
+  // `signal: null` removes the signal of the given Request.
   const signal = init?.signal === undefined ? given?.signal : init.signal
   const again = init && { ...copied(init), ...(init.headers && { headers: request.headers }) }
   return {
@@ -31,7 +31,7 @@ export function outgoing(input: Input, init: Init | undefined): Outgoing {
   }
 }
 
-/** What fetch reads of an init, whoever it has that from: another Request, say, has none of its own. */
+/** The options that fetch reads. They may be inherited: a Request used as init has getters, and a spread would lose them. */
 const members = [
   "method",
   "headers",
@@ -56,12 +56,12 @@ function copied(init: Init): Init {
   return { ...Object.fromEntries(read.filter(([, value]) => value !== undefined)), ...init }
 }
 
-/** A Request of whatever fetch: a URL has no method. */
+/** Whether the input is a Request, of any fetch implementation. A URL has no method. */
 function isRequest(input: Input): input is Request {
   return typeof input === "object" && "url" in input && "method" in input
 }
 
-/** Whether a body is all there; what comes in a stream is gone when it has been sent. */
+/** Whether a body can be sent again. A stream is used up by the first send. */
 function isWhole(body: unknown): boolean {
   return (
     body === undefined ||

@@ -14,7 +14,7 @@ const busy = (status = 429, headers = {}): Reply => ({ status, headers, body: "b
 const later = busy(429, { "retry-after": "10" })
 const fine: Reply = { body: "fine" }
 
-/** Lets everybody who sleeps wake, until the call is answered. */
+/** Advances the clock whenever a call sleeps, until this call has its response. */
 async function answered(call: Promise<Response>): Promise<Response> {
   const done = { yet: false }
   const end = () => {
@@ -29,7 +29,7 @@ async function answered(call: Promise<Response>): Promise<Response> {
 }
 
 describe("after a 429", () => {
-  test("a call is sent again no sooner than told, and a little later", async () => {
+  test("a call is retried after the time of Retry-After plus jitter", async () => {
     for (const [random, pause] of [
       [0, 10_001],
       [0.999, 11_000],
@@ -48,7 +48,7 @@ describe("after a 429", () => {
     }
   })
 
-  test("if it was not told when, after a second at the most, and then twice that", async () => {
+  test("without Retry-After the backoff is at most one second, then doubles", async () => {
     for (const [random, share] of [
       [0, 0.5],
       [1, 1],
@@ -62,24 +62,24 @@ describe("after a 429", () => {
     }
   })
 
-  test("no pause is longer than maxHold", async () => {
+  test("no backoff is longer than maxHold", async () => {
     vi.spyOn(Math, "random").mockReturnValue(1)
     const { url } = await upstream(busy(), busy(), fine)
     await answered(limited({ maxHold: 1_500 })(url))
     expect(rig.clock.asked).toEqual([1_000, 1_500])
   })
 
-  test("the last answer is returned as it is", async () => {
+  test("the last response is returned unchanged", async () => {
     const { url, requests } = await upstream(later)
-    const answer = await answered(limited()(url))
-    expect([answer.status, await answer.text()]).toEqual([429, "busy"])
+    const reply = await answered(limited()(url))
+    expect([reply.status, await reply.text()]).toEqual([429, "busy"])
     expect(requests).toHaveLength(3)
     const once = await upstream(later)
     expect((await limited({ retries: 0 })(once.url)).status).toBe(429)
     expect(once.requests).toHaveLength(1)
   })
 
-  test("an answer that says to come back after maxHold is returned at once", async () => {
+  test("a response with a Retry-After beyond maxHold is returned at once", async () => {
     const { url, requests } = await upstream(busy(429, { "retry-after": "61" }), fine)
     expect((await limited()(url)).status).toBe(429)
     expect(requests).toHaveLength(1)
@@ -87,7 +87,7 @@ describe("after a 429", () => {
     expect((await answered(limited({ maxHold: "61s" })(patient.url))).status).toBe(200)
   })
 
-  test("every try takes a turn", async () => {
+  test("every attempt takes a turn", async () => {
     const { url, host } = await upstream(later, later, fine)
     const fetch = limited({ maxHold: "10s" })
     await answered(fetch(url))
@@ -95,7 +95,7 @@ describe("after a 429", () => {
   })
 })
 
-describe("what is sent again", () => {
+describe("bodies", () => {
   const form = new FormData()
   form.set("field", "value")
   const bodies: [string, () => NonNullable<RequestInit["body"]>, string][] = [
@@ -107,7 +107,7 @@ describe("what is sent again", () => {
     ["FormData", () => form, 'name="field"\r\n\r\nvalue\r\n'],
   ]
 
-  test.each(bodies)("%s", async (_, body, text) => {
+  test.each(bodies)("%s is sent again", async (_, body, text) => {
     const { url, requests } = await upstream(later, fine)
     expect((await answered(limited()(url, { method: "POST", body: body() }))).status).toBe(200)
     expect(requests).toHaveLength(2)
@@ -117,14 +117,14 @@ describe("what is sent again", () => {
     )
   })
 
-  test("a Request without a body", async () => {
+  test("a Request without a body is retried", async () => {
     const { url, requests } = await upstream(later, fine)
     const request = new Request(url, { headers: { number: "7" } })
     expect((await answered(limited()(request))).status).toBe(200)
     expect(requests.map(({ headers: { number } }) => number)).toEqual(["7", "7"])
   })
 
-  test("a Request whose body is replaced by one that can be", async () => {
+  test("a Request is retried if the init replaces its body by one that can be sent again", async () => {
     const { url, requests } = await upstream(later, fine)
     const request = new Request(url, { method: "PUT", body: "old" })
     expect((await answered(limited()(request, { body: "new" }))).status).toBe(200)
@@ -134,15 +134,15 @@ describe("what is sent again", () => {
     ])
   })
 
-  test("a stream is not, and the answer is returned as it is", async () => {
+  test("a stream is not sent again, and the response is returned unchanged", async () => {
     const { url, requests } = await upstream(later)
     const streams: [string | Request, RequestInit?][] = [
       [url, { method: "POST", body: new Blob(["text"]).stream(), duplex: "half" }],
       [new Request(url, { method: "POST", body: "text" })],
     ]
     for (const [input, init] of streams) {
-      const answer = await limited()(input, init)
-      expect([answer.status, await answer.text()]).toEqual([429, "busy"])
+      const reply = await limited()(input, init)
+      expect([reply.status, await reply.text()]).toEqual([429, "busy"])
     }
     expect(requests.map(({ body }) => body)).toEqual(["text", "text"])
   })
@@ -170,8 +170,8 @@ test.each([200, 400, 403, 404, 500, 502, 504])("after a %d nothing is sent again
   expect(requests).toHaveLength(1)
 })
 
-describe("answers that are not returned", () => {
-  test("their connection is used again", async () => {
+describe("discarded responses", () => {
+  test("the connection of a discarded response is reused", async () => {
     const server = await upstream(later, later, fine)
     await answered(limited()(server.url))
     expect(new Set(server.requests.map(({ socket }) => socket))).toHaveProperty("size", 1)

@@ -1,40 +1,43 @@
 import type { Timers } from "../clock.js"
 import { SluiceError } from "../errors.js"
 import { AbortListeners } from "../waiting/abort-listeners.js"
+import { QueueRoom } from "../waiting/queue-room.js"
 
 interface Sleeper {
   wake(): void
   reject(reason: unknown): void
 }
 
-/** Those in this process who sleep until something is over. A signal has one listener, however many sleep by it. */
+/** The calls of this process that sleep until a hold or a backoff is over. A signal has one listener for all its calls. */
 export class Sleepers {
   readonly #timers: Timers
-  readonly #most: number
+  readonly #room: QueueRoom
+  readonly #limiter: string
   readonly #sleeping = new Set<Sleeper>()
   readonly #aborts = new AbortListeners()
 
-  constructor(timers: Timers, most: number) {
+  constructor(timers: Timers, maxSleepers: number, limiter: string) {
     this.#timers = timers
-    this.#most = most
+    this.#room = new QueueRoom(maxSleepers)
+    this.#limiter = limiter
   }
 
-  get isFull(): boolean {
-    return this.#sleeping.size >= this.#most
+  /** Whether a call for this key may sleep. */
+  hasRoom(key: string): boolean {
+    return this.#room.hasRoom(key)
   }
 
-  /** Resolves after that long; rejects with the reason of the signal if that is aborted first. */
-  sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves after `ms` milliseconds. If the signal is aborted first, it rejects with the signal's reason. */
+  sleep(key: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) throw signal.reason
-      if (this.isFull)
-        throw new SluiceError(
-          "QUEUE_FULL",
-          `${this.#most} are held back already; shed the work, or raise maxWaiters`,
-        )
+      if (!this.#room.hasRoom(key)) {
+        throw new SluiceError("QUEUE_FULL", this.#room.refusal(key, this.#limiter, ms))
+      }
       let stopListening = () => {}
       const end = () => {
         cancel()
+        release()
         this.#sleeping.delete(sleeper)
         stopListening()
       }
@@ -49,13 +52,14 @@ export class Sleepers {
         },
       }
       const cancel = this.#timers.after(ms, sleeper.wake)
+      const release = this.#room.take(key)
       this.#sleeping.add(sleeper)
       if (signal !== undefined) stopListening = this.#aborts.add(signal, () => sleeper.reject(signal.reason))
     })
   }
 
-  /** Ends every sleep with a reason. */
-  rouse(reason: unknown): void {
+  /** Rejects every sleep with a reason. */
+  rejectAll(reason: unknown): void {
     for (const sleeper of [...this.#sleeping]) sleeper.reject(reason)
   }
 }

@@ -1,6 +1,6 @@
-/** A member of a structured field: its value, or its name and value, and parameters, as they were written. */
+/** A member of a structured field, with its parameters. Values are unparsed text. */
 export interface Member {
-  /** Of a dictionary. */
+  /** Only members of a dictionary have a name. */
   readonly name: string | undefined
   readonly value: string | undefined
   readonly parameters: ReadonlyMap<string, string | undefined>
@@ -15,7 +15,7 @@ const inDictionary = new RegExp(`(${key})(?:=(${bare}))?`, "y")
 const parameter = new RegExp(`; *(${key})(?:=(${bare}))?`, "y")
 const comma = /[ \t]*,[ \t]*(?!$)/y
 
-/** The members of a structured field (RFC 9651), none if any of it is malformed; lists in lists are not read. */
+/** Parses a structured field (RFC 9651). Returns no members if any part is malformed or a list contains a list. */
 export function membersOf(field: string, kind: "list" | "dictionary"): readonly Member[] {
   const text = field.trim()
   const members: Member[] = []

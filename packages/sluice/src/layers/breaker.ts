@@ -1,17 +1,17 @@
 /** Milliseconds over which failures are counted. */
 const STRETCH = 1_000
-/** How many failures in a stretch it takes, and what share of all answers. */
+/** The circuit opens after this many failures in that time, if they are at least this share of all replies. */
 const FAILURES = 5
 const SHARE = 0.5
-/** How many in a row are enough, in however long a time. */
+/** It also opens after this many failures in a row, over any length of time. */
 const IN_A_ROW = 5
-/** Milliseconds until the first probe, doubled after each that fails, up to the longest. */
+/** Milliseconds until the first probe. The pause doubles after each failed probe, up to the longest. */
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 5_000
 
 /**
- * Says whether a store is worth asking. It is given up when half of the answers or more, and enough of them, were
- * failures; then one ask at a time goes to look, after longer and longer pauses, until one succeeds.
+ * A circuit breaker. It opens when at least half of the recent calls failed, and at least five. While it is open, only one
+ * probe at a time reaches the store, after growing pauses. The first success closes it.
  */
 export class Breaker {
   readonly #now: () => number
@@ -24,7 +24,7 @@ export class Breaker {
   #pause = 0
   #probeAt = 0
   #probing = false
-  /** What failed last, while the store is given up. */
+  /** The last error, while the circuit is open. */
   error: unknown
 
   constructor(
@@ -41,17 +41,17 @@ export class Breaker {
     return this.#pause > 0
   }
 
-  /** Whether the last answer was one. */
+  /** Whether the circuit is closed and the last call succeeded. */
   get isSound(): boolean {
     return !this.isOpen && this.#inARow === 0
   }
 
-  /** Milliseconds until somebody may look again. */
+  /** Milliseconds until the next probe. */
   get untilProbe(): number {
     return Math.max(this.#probeAt - this.#now(), 1)
   }
 
-  /** Whether the store is to be asked; if it is given up, whoever is told so looks whether it answers again. */
+  /** Whether a call may go to the store. If the circuit is open, an admitted call is the probe. */
   admits(): boolean {
     if (!this.isOpen) return true
     if (this.#probing || this.#now() < this.#probeAt) return false
@@ -59,7 +59,7 @@ export class Breaker {
     return true
   }
 
-  /** Nobody has looked after all: the next one does. */
+  /** The admitted call did not reach the store, so the next call may be the probe. */
   unasked(): void {
     this.#probing = false
   }
@@ -70,7 +70,7 @@ export class Breaker {
       this.#answers += 1
       return
     }
-    // also an answer that was given up already: the store is there
+    // A reply that arrives after its deadline also closes the circuit: the store works.
     this.#pause = 0
     this.#probing = false
     this.#reset()
@@ -100,7 +100,7 @@ export class Breaker {
     this.#failures = 0
   }
 
-  /** Has the next probe go out later by up to a quarter, so that processes do not look at the same moment. */
+  /** Schedules the next probe, with jitter of up to a quarter, so that processes do not probe at the same moment. */
   #wait(error: unknown, pause: number): void {
     this.error = error
     this.#probing = false

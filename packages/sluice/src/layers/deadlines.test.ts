@@ -8,7 +8,7 @@ import { Deadlines, type Due } from "./deadlines.js"
 const now = () => performance.now()
 
 function due(expire: () => void): Due {
-  return { stretch: undefined, before: undefined, after: undefined, expire }
+  return { startedAt: 0, before: undefined, after: undefined, expire }
 }
 
 /** Keeps this process busy. */
@@ -23,7 +23,7 @@ test("an answer that came while this process was busy is in time", async () => {
   deadlines.add(due(() => expired.push("never answered")))
   const answered = due(() => expired.push("answered"))
   deadlines.add(answered)
-  // the file system is asked outside of this thread, and its answers arrive as those of a socket do
+  // The file system works outside of this thread, and its results arrive like those of a socket.
   stat(".", () => deadlines.remove(answered))
   await undefined
   block(100)
@@ -76,7 +76,7 @@ test("what is removed never expires, whoever stood beside it", async () => {
   const all = Array.from({ length: 6 }, (_, i) => due(() => expired.push(i)))
   for (const each of all) deadlines.add(each)
   for (const i of [0, 3, 5]) deadlines.remove(all[i] as Due)
-  // twice, and what was never added
+  // Remove it twice, and remove one that was never added.
   deadlines.remove(all[3] as Due)
   deadlines.remove(due(() => {}))
   await new Promise<void>((resolve) => deadlines.add(due(resolve)))
@@ -84,7 +84,7 @@ test("what is removed never expires, whoever stood beside it", async () => {
 })
 
 test("a deadline is kept by a process that has nothing else to do", async () => {
-  // a worker of the test runner is never that quiet
+  // In its own process, because a worker of the test runner is never that quiet.
   const program = `
     import { Deadlines } from ${JSON.stringify(new URL("./deadlines.ts", import.meta.url).href)}
     const deadlines = new Deadlines(30)

@@ -1,18 +1,18 @@
 import { monotonic } from "../clock.js"
-import { type Stretch, stretchAtHand } from "../stretch.js"
+import { soon, unref } from "../runtime.js"
 
-/** Something that must be over in time. */
+/** A call with a deadline. */
 export interface Due {
-  /** In which it began. */
-  stretch: Stretch | undefined
-  /** Its neighbours among those that are not over; let go of when it is, or the dead would keep the living. */
+  /** Milliseconds, by the monotonic clock. */
+  startedAt: number
+  /** Neighbours in the list of pending calls. Cleared on removal, so that a finished call keeps no other in memory. */
   before: Due | undefined
   after: Due | undefined
-  /** What happens when it is not over in time. */
+  /** Called when the deadline passes. */
   expire(): void
 }
 
-/** Deadlines that are all equally long, by one timer. Time counts from the end of the stretch in which something began. */
+/** Deadlines of equal length that share one timer. */
 export class Deadlines {
   readonly #ms: number
   /** In the order in which they are due. */
@@ -24,9 +24,9 @@ export class Deadlines {
     this.#ms = ms
   }
 
-  /** Has `due` expire when the time is over, unless it is removed before. */
+  /** Calls `due.expire` after the deadline, unless `due` is removed before. */
   add(due: Due): void {
-    due.stretch = stretchAtHand()
+    due.startedAt = monotonic()
     due.before = this.#last
     if (this.#last === undefined) this.#first = due
     else this.#last.after = due
@@ -46,15 +46,15 @@ export class Deadlines {
   }
 
   #wakeIn(ms: number): NodeJS.Timeout {
-    // behind the answers that have come while this process was busy; without unref, which would have the immediate wait
-    // until something else happens in a process that is quiet
-    return setTimeout(() => setImmediate(() => this.#sweep()), Math.ceil(ms)).unref()
+    // `soon` runs after replies that arrived while this process was busy, so that they still count as in time.
+    // It must not be unref'd: in a quiet process it would wait until something else happens.
+    return unref(setTimeout(() => soon(() => this.#sweep()), Math.ceil(ms)))
   }
 
   #sweep(): void {
     const now = monotonic()
     try {
-      // what is added meanwhile sets no timer of its own
+      // `#timer` is still set here, so calls added by `expire` start no timer of their own.
       for (let due = this.#first; due !== undefined && this.#msLeft(due, now) <= 0; due = this.#first) {
         this.remove(due)
         due.expire()
@@ -67,7 +67,7 @@ export class Deadlines {
     }
   }
 
-  #msLeft({ stretch }: Due, now: number): number {
-    return (stretch as Stretch).endedAt + this.#ms - now
+  #msLeft({ startedAt }: Due, now: number): number {
+    return startedAt + this.#ms - now
   }
 }

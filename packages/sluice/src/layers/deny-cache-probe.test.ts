@@ -7,7 +7,7 @@ import { manualClock } from "../testing/manual-clock.js"
 
 const hourly = fixedWindow({ limit: 3, window: "1h" })
 
-/** A limiter through the cache; `route` may be changed, and answers nothing by itself after `hold()`. */
+/** A limiter with a deny cache. `route` can be replaced, and after `hold()` it no longer replies by itself. */
 function setUp(policy: Policy) {
   const clock = manualClock()
   let route: (errand: Errand) => void = soon
@@ -26,7 +26,7 @@ function setUp(policy: Policy) {
   return { clock, store, limiter, hold, release, answerAll }
 }
 
-/** A key that is denied until asked again, a moment after that. */
+/** A denied key, shortly after its denial has expired. */
 async function expired(policy: Policy, after = 1_000) {
   const rig = setUp(policy)
   await rig.limiter.tryAcquire("k", { cost: 3 })
@@ -41,11 +41,11 @@ describe("when a denial has run out", () => {
     hold()
     const before = store.asked
     const costs = [...Array(100).fill(1), 2]
-    const asks = costs.map((cost) => limiter.tryAcquire("k", { cost }))
+    const requests = costs.map((cost) => limiter.tryAcquire("k", { cost }))
     await settled()
     expect(store.asked).toBe(before + 1)
     answerAll()
-    const sources = (await Promise.all(asks)).map(({ source }) => source)
+    const sources = (await Promise.all(requests)).map(({ source }) => source)
     expect(sources).toEqual(["store", ...Array(100).fill("cache")])
   })
 
@@ -66,11 +66,11 @@ describe("when a denial has run out", () => {
       500,
     )
     const before = hold() && store.asked
-    const asks = Array.from({ length: 5 }, () => limiter.tryAcquire("k"))
+    const requests = Array.from({ length: 5 }, () => limiter.tryAcquire("k"))
     await settled()
     release()
     answerAll()
-    const decisions = await Promise.all(asks)
+    const decisions = await Promise.all(requests)
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false])
     expect(decisions.every(({ source }) => source === "store")).toBe(true)
     expect(store.asked).toBe(before + 5)
@@ -79,11 +79,11 @@ describe("when a denial has run out", () => {
   test("those that waited ask for themselves when it failed, and nobody waits for ever", async () => {
     const { store, limiter, hold, release } = await expired(hourly)
     const at = hold()
-    const asks = Array.from({ length: 5 }, () => limiter.tryAcquire("k"))
+    const requests = Array.from({ length: 5 }, () => limiter.tryAcquire("k"))
     await settled()
     release()
     store.errands[at]?.fail()
-    const [probe, ...others] = await Promise.allSettled(asks)
+    const [probe, ...others] = await Promise.allSettled(requests)
     expect(probe?.status).toBe("rejected")
     for (const other of others) {
       expect(other).toMatchObject({ status: "fulfilled", value: { allowed: false, source: "store" } })
@@ -94,12 +94,12 @@ describe("when a denial has run out", () => {
     const { store, limiter, hold } = await expired(hourly)
     let at = hold()
     const before = store.asked
-    const asks = Promise.allSettled(Array.from({ length: 5 }, () => limiter.tryAcquire("k")))
+    const requests = Promise.allSettled(Array.from({ length: 5 }, () => limiter.tryAcquire("k")))
     for (let round = 0; round < 3; round += 1) {
       await settled()
       for (; at < store.errands.length; at += 1) store.errands[at]?.fail()
     }
-    expect((await asks).every(({ status }) => status === "rejected")).toBe(true)
+    expect((await requests).every(({ status }) => status === "rejected")).toBe(true)
     expect(store.asked).toBe(before + 5)
   })
 
@@ -118,28 +118,28 @@ describe("when a denial has run out", () => {
   test("a gift ends what those that waited would have heard", async () => {
     const { store, limiter, hold, release } = await expired(hourly)
     const at = hold()
-    const asks = Array.from({ length: 3 }, () => limiter.tryAcquire("k"))
+    const requests = Array.from({ length: 3 }, () => limiter.tryAcquire("k"))
     store.errands[at]?.decide()
     release()
     await limiter.refund("k", 1)
     store.errands[at]?.answer()
-    const allowed = (await Promise.all(asks)).map((decision) => decision.allowed)
+    const allowed = (await Promise.all(requests)).map((decision) => decision.allowed)
     expect(allowed).toEqual([false, true, false])
   })
 })
 
 describe("256 callers that ask again and again", () => {
   /**
-   * Has them ask for `ms`, with answers that take `trip`, while a rival spends what there is: the moments at which
-   * the store was asked, and more.
+   * Lets them send requests for `ms` milliseconds, with replies that take `trip`, while a rival spends whatever comes back.
+   * Returns the times of the calls to the store, and more.
    */
   async function loop(policy: Policy, ms: number, trip: number, rival = false) {
     const clock = manualClock()
     const start = clock()
     const underWay: { readonly due: number; readonly errand: Errand }[] = []
-    const ledger = memoryStore({ clock })
-    const direct = createLimiter({ policy, store: ledger })
-    const store = distantStore(clock, (errand) => underWay.push({ due: clock() + trip, errand }), ledger)
+    const baseStore = memoryStore({ clock })
+    const direct = createLimiter({ policy, store: baseStore })
+    const store = distantStore(clock, (errand) => underWay.push({ due: clock() + trip, errand }), baseStore)
     const limiter = createLimiter({ policy, store })
     const moments = new Set<number>()
     let longest = 0
@@ -171,7 +171,7 @@ describe("256 callers that ask again and again", () => {
 
   test("make one call a second where the wait is long", async () => {
     const { asked, moments } = await loop(hourly, 5_000, 2)
-    // nothing is remembered until the first answer comes
+    // Nothing is remembered until the first reply arrives.
     expect(moments).toEqual([0, 1_000, 2_000, 3_000, 4_000])
     expect(asked).toBe(256 + 4)
   })

@@ -1,136 +1,165 @@
 import type { Level } from "../algorithm.js"
-import { countingOf, termsOf } from "../algorithms/index.js"
-import { twinOf } from "../algorithms/twin.js"
-import { type Clock, microseconds } from "../clock.js"
-import { type Decision, decide } from "../decision.js"
-import { isPromise, Later, type Listener, tell } from "../later.js"
-import type { Charge } from "../policies.js"
+import { algorithmOf, parametersOf } from "../algorithms/index.js"
+import { microseconds, monotonic } from "../clock.js"
+import { Deferred, isPromise, type Listener, subscribe } from "../deferred.js"
+import { flatCopy } from "../flat-copy.js"
 import { samePolicy } from "../policy.js"
-import { offerShortcut } from "../shortcut.js"
-import type { Place, Scope } from "../state-key.js"
-import type { Answer, Ask, Part, Store } from "../store.js"
-import { anewBy, byStretch } from "../stretch.js"
-import { PlaceMap } from "./place-map.js"
+import { KeyMap, type PolicyRef, type StateRef } from "../state-key.js"
+import type { PolicyRequest, Store, StoreReply, StoreRequest } from "../store.js"
 
-/** Microseconds: for how long a denial is remembered at the most, so that a gift elsewhere is soon seen. */
+/** Longest time in microseconds to remember a denial. Then units given back by another process are seen. */
 const LONGEST = 1_000_000
-/** How many keys it remembers at the most; then it forgets the older half of them. */
+/** How many keys are remembered. A full cache forgets the older half. */
 const MOST_KEYS = 10_000
-/** Longer keys are not remembered: whoever makes them up does not choose how much memory they take. */
+/** Longer keys are not cached, so that clients who make up keys cannot fill the memory. */
 const LONGEST_KEY = 256
-/** Microseconds for which a denial may be said in the same words: a hot key is asked for hundreds of times in them. */
-const SAME_WORDS = 100
 
-/** What a store denied, and for how long it is certain to deny it still. */
+/** A denial by the store, and until when the store is certain to repeat it. */
 interface Denial {
-  readonly parts: readonly Part[]
-  readonly answer: Answer
-  /** Microseconds, as is `until`. */
+  readonly parts: readonly PolicyRequest[]
+  readonly answer: StoreReply
+  /** When the reply arrived, in microseconds. */
   readonly toldAt: number
-  /** Counted from when it was asked: when it was decided is not known any better. */
+  /** In microseconds, counted from when the request was sent. The store decided at that moment or later. */
   readonly until: number
-  /** An ask that looks whether it still holds, once it may not. */
-  probe: PromiseLike<Answer> | undefined
+  /** A request that checks whether an expired denial still holds. */
+  probe: PromiseLike<StoreReply> | undefined
   probedAt: number
-  /** How it was last put into words. */
-  said: Words | undefined
-}
-
-/** What a denial was to some charges that it covers. */
-interface Words {
-  readonly to: readonly Charge[]
-  /** Microseconds, as is `until`: it was the same all the time. */
-  readonly from: number
-  readonly until: number
-  readonly decision: Decision
-}
-
-const caches = new WeakMap<Store, Store>()
-
-/** The store with its denials remembered: one cache per store, whoever asks for it. */
-export function denyCache(store: Store): Store {
-  let cache = caches.get(store)
-  if (cache === undefined) {
-    cache = cacheOver(store)
-    caches.set(store, cache)
-  }
-  return cache
 }
 
 /**
- * Answers from memory what the store has just denied: the same or a greater cost under the same policies, until it
- * may pass, for a second at the most. A gift or a reset through this cache ends that. Once a denial has run out, one
- * ask goes to look, and those that would be denied with it wait for what it finds.
+ * Remembers denials of the store, and repeats them without a call for the same or a greater cost under the same policies.
+ * A denial is remembered until the cost may pass, for one second at most.
+ *
+ * - One denied key denies a whole request for several keys.
+ * - A reset, or units given back, through this cache drop the denial at once.
+ * - After a denial expires, one request probes the store. Similar requests wait for its result.
  */
-function cacheOver(store: Store): Store {
-  const { clock = byStretch } = store
+export function denyCache(store: Store): Store {
+  const { clock = monotonic } = store
   const denials = new Recent<Denial>()
-  /** Grows with every gift and reset: what was asked before one is not remembered after it. */
+  /** Counts resets and units given back. A reply to a request from before the last one is not remembered. */
   let gifts = 0
 
-  /** Remembers an answer if it is a denial, and nothing was given since `giftsThen`. */
-  const note: Note = ({ parts, count }, askedAt, giftsThen, answer) => {
-    const first = parts[0] as Part
-    if (!ofOneKey(parts)) {
-      // some of it may have been spent and given back, beneath this cache: where keys are in different places
-      if (answer.granted < count) gifts += 1
-      for (const { scope, key } of parts) denials.delete(scope, key)
+  /** Remembers a reply if it is a denial and nothing was given back since `giftsThen`. */
+  const note: Note = (asked, askedAt, giftsThen, reply) => {
+    const { policies } = asked
+    if (ofOneKey(policies)) {
+      noteKey(policies, asked, askedAt, giftsThen, reply)
       return
     }
-    if (answer.granted === count || gifts !== giftsThen || first.key.length > LONGEST_KEY) {
-      denials.delete(first.scope, first.key)
-      return
+    const { granted, levels, at } = reply
+    for (const { parts, indices } of byKey(policies)) {
+      const own = indices.map((i) => levels[i] as Level)
+      // A key with room was not the reason for the denial.
+      const denied = granted < asked.count && waitOf(parts, own) > 0
+      noteKey(parts, asked, askedAt, giftsThen, { granted: denied ? 0 : asked.count, levels: own, at })
     }
-    // not before it was decided: the stretch at hand may have begun before that
-    const toldAt = timeBy(anewBy(clock))
-    // what was asked by a clock that has been set back since would be remembered for as long as that
-    const until = Math.min(askedAt, toldAt) + Math.min(waitOf(parts, answer), LONGEST)
-    const denial = { parts, answer, toldAt, until, probe: undefined, probedAt: 0, said: undefined }
-    denials.set(first.scope, first.key, denial)
+    // Units spent and given back within the request may have denied other requests. Do not remember their replies.
+    if (reply.gaveBack === true) gifts += 1
   }
 
-  const askStore = (ask: Ask, askedAt: number, known: Denial | undefined): Answer | PromiseLike<Answer> => {
-    const giftsThen = gifts
-    const answer = store.ask(ask)
-    if (!isPromise(answer)) {
-      note(ask, askedAt, giftsThen, answer)
-      return answer
+  /** Remembers a denial of one key. */
+  const noteKey = (
+    policies: readonly PolicyRequest[],
+    { count }: StoreRequest,
+    askedAt: number,
+    giftsThen: number,
+    reply: StoreReply,
+  ) => {
+    const first = policies[0] as PolicyRequest
+    if (reply.granted === count || gifts !== giftsThen || first.key.length > LONGEST_KEY) {
+      denials.delete(first.ref, first.key)
+      return
     }
-    const noted = new Noted(note, ask, askedAt, giftsThen)
-    tell(answer, noted)
+    const toldAt = microseconds(clock)
+    // `min`: if the clock was set back meanwhile, `askedAt` lies in the future and the denial would last too long.
+    const until = Math.min(askedAt, toldAt) + Math.min(waitOf(policies, reply.levels), LONGEST)
+    const key = flatCopy(first.key)
+    const denial = {
+      parts: policies.map((part) => ({ ...part, key })),
+      answer: reply,
+      toldAt,
+      until,
+      probe: undefined,
+      probedAt: 0,
+    }
+    denials.set(first.ref, key, denial)
+  }
+
+  /** The remembered denial that covers a request for one key. */
+  const knownOf = (parts: readonly PolicyRequest[]): Found | undefined => {
+    const first = parts[0] as PolicyRequest
+    const known = denials.get(first.ref, first.key)
+    if (known === undefined || !covers(known, parts)) return undefined
+    return { known, recall: (now) => recall(known, parts, now) }
+  }
+
+  /** A remembered denial of one key among several, preferably one that still holds. The levels of other keys stay empty. */
+  const knownAmong = (policies: readonly PolicyRequest[], now: number): Found | undefined => {
+    let former: Found | undefined
+    for (const { parts, indices } of byKey(policies)) {
+      const found = knownOf(parts)
+      if (found === undefined) continue
+      const spread = (now: number): StoreReply => {
+        const reply = found.recall(now)
+        const levels: Level[] = new Array(policies.length)
+        for (const [j, i] of indices.entries()) levels[i] = reply.levels[j] as Level
+        return { ...reply, levels }
+      }
+      former = { known: found.known, recall: spread }
+      if (holds(found.known, now)) return former
+    }
+    return former
+  }
+
+  const askStore = (
+    request: StoreRequest,
+    askedAt: number,
+    known: Denial | undefined,
+  ): StoreReply | PromiseLike<StoreReply> => {
+    const giftsThen = gifts
+    const reply = store.decide(request)
+    if (!isPromise(reply)) {
+      note(request, askedAt, giftsThen, reply)
+      return reply
+    }
+    const noted = new Noted(note, request, askedAt, giftsThen)
+    subscribe(reply, noted)
     if (known === undefined) return noted
     known.probedAt = askedAt
     known.probe = noted.then(undefined, (error: unknown) => {
-      const { scope, key } = ask.parts[0] as Part
-      denials.delete(scope, key)
+      const { ref, key } = known.parts[0] as PolicyRequest
+      denials.delete(ref, key)
       throw error
     })
     return known.probe
   }
 
-  const ask = (asked: Ask, hasWaited: boolean): Answer | PromiseLike<Answer> => {
-    const { parts, mode } = asked
-    if (mode === "charge") return withGift(parts, () => store.ask(asked))
-    if (mode !== "spend" || parts.length === 0) return store.ask(asked)
-    const first = parts[0] as Part
-    const known = denials.get(first.scope, first.key)
-    const now = timeBy(clock)
-    if (known === undefined || !covers(known, parts) || !ofOneKey(parts)) {
-      return askStore(asked, now, undefined)
-    }
-    if (holds(known, now)) return recall(known, parts, now)
-    // who has waited once asks: where denials are over when they arrive, waiting again would form a queue
+  const ask = (asked: StoreRequest, hasWaited: boolean): StoreReply | PromiseLike<StoreReply> => {
+    const { policies, mode } = asked
+    if (mode === "charge") return withGift(policies, () => store.decide(asked))
+    if (mode !== "spend" || policies.length === 0) return store.decide(asked)
+    const now = microseconds(clock)
+    const found = ofOneKey(policies) ? knownOf(policies) : knownAmong(policies, now)
+    if (found === undefined) return askStore(asked, now, undefined)
+    const { known } = found
+    if (holds(known, now)) return found.recall(now)
+    // A request waits for one probe only. If denials expire before they arrive, repeated waiting would form a queue.
     const hangs = now - known.probedAt > LONGEST
     if (known.probe === undefined || hangs || hasWaited) return askStore(asked, now, known)
     const again = () => ask(asked, true)
     return known.probe.then(again, again)
   }
 
-  /** Drops what is known of the places, now and when it is changed: until then the store denies as before. */
-  const withGift = <T>(places: readonly Place[], give: () => T | PromiseLike<T>): T | PromiseLike<T> => {
+  /** Drops the denials of these states before and after the change, because the store may repeat them in between. */
+  const withGift = <T>(
+    stateRefs: readonly StateRef[],
+    give: () => T | PromiseLike<T>,
+  ): T | PromiseLike<T> => {
     const drop = () => {
       gifts += 1
-      for (const { scope, key } of places) denials.delete(scope, key)
+      for (const { ref, key } of stateRefs) denials.delete(ref, key)
     }
     drop()
     const given = give()
@@ -138,148 +167,148 @@ function cacheOver(store: Store): Store {
     return given
   }
 
-  const cache: Store = {
-    ask: (asked) => ask(asked, false),
-    giveBack: (parts, at) => withGift(parts, () => store.giveBack(parts, at)),
-    leave: (turn) => withGift(turn.parts, () => store.leave(turn)),
-    settle: (settlement) => withGift([settlement.place], () => store.settle(settlement)),
-    forget: (places) => withGift(places, () => store.forget(places)),
+  return {
+    decide: (asked) => ask(asked, false),
+    giveBack: (policies, at) => withGift(policies, () => store.giveBack(policies, at)),
+    leave: (turn) => withGift(turn.policies, () => store.leave(turn)),
+    settle(settlement) {
+      const { ref, back, more } = settlement
+      return withGift([ref, ...back, ...more], () => store.settle(settlement))
+    },
+    forget: (stateRefs) => withGift(stateRefs, () => store.forget(stateRefs)),
     clock,
   }
-  return offerShortcut(cache, (charged) => {
-    const { scope } = charged[0] as Charge
-    return (key) => {
-      const known = denials.get(scope, key)
-      if (known === undefined || (known.said?.to !== charged && !covers(known, charged))) return undefined
-      const now = timeBy(clock)
-      return holds(known, now) ? say(known, charged, now) : undefined
-    }
-  })
 }
 
-type Note = (ask: Ask, askedAt: number, giftsThen: number, answer: Answer) => void
+/** A remembered denial, and a function that makes the reply to a request from it. */
+interface Found {
+  readonly known: Denial
+  recall(now: number): StoreReply
+}
 
-/** An answer that is noted before it is handed on. */
-class Noted extends Later<Answer> implements Listener<Answer> {
+type Note = (ask: StoreRequest, askedAt: number, giftsThen: number, answer: StoreReply) => void
+
+/** The reply to a request. It is noted before the caller gets it. */
+class Noted extends Deferred<StoreReply> implements Listener<StoreReply> {
   declare private readonly note: Note
-  declare private readonly ask: Ask
+  declare private readonly ask: StoreRequest
   declare private readonly askedAt: number
   declare private readonly giftsThen: number
 
-  constructor(note: Note, ask: Ask, askedAt: number, giftsThen: number) {
+  constructor(note: Note, request: StoreRequest, askedAt: number, giftsThen: number) {
     super()
     this.note = note
-    this.ask = ask
+    this.ask = request
     this.askedAt = askedAt
     this.giftsThen = giftsThen
   }
 
-  told(answer: Answer): void {
+  onValue(reply: StoreReply): void {
     try {
-      this.note(this.ask, this.askedAt, this.giftsThen, answer)
-      this.resolve(answer)
+      this.note(this.ask, this.askedAt, this.giftsThen, reply)
+      this.resolve(reply)
     } catch (error) {
-      // by a clock that fails: nobody else's answer is lost for it
+      // The clock may throw. Then only this request fails.
       this.reject(error)
     }
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     this.reject(error)
   }
 }
 
-/** Microseconds by a clock; ours needs no checks. */
-function timeBy(clock: Clock): number {
-  return clock === byStretch ? Math.round(byStretch() * 1_000) : microseconds(clock)
-}
-
-/** Whether it certainly holds still; a clock that was set back says nothing of that. */
+/** Whether the denial certainly still holds. After the clock was set back, that is unknown. */
 function holds({ toldAt, until }: Denial, now: number): boolean {
   return now >= toldAt && now < until
 }
 
-/** Whether an ask for these parts, of its key, is denied as long as the remembered one is. */
-function covers(known: Denial, parts: readonly Part[]): boolean {
-  if (parts.length !== known.parts.length) return false
-  for (let i = 0; i < parts.length; i += 1) {
-    const { scope, policy, cost } = parts[i] as Part
-    const denied = known.parts[i] as Part
-    const dearEnough = cost === denied.cost || (cost > denied.cost && twinOf(policy).anyCost)
-    if (scope.id !== denied.scope.id || !dearEnough || !samePolicy(policy, denied.policy)) return false
+/** Whether a request for the same key is denied for as long as the remembered one. */
+function covers(known: Denial, policies: readonly PolicyRequest[]): boolean {
+  if (policies.length !== known.parts.length) return false
+  for (let i = 0; i < policies.length; i += 1) {
+    const { ref, policy, cost } = policies[i] as PolicyRequest
+    const denied = known.parts[i] as PolicyRequest
+    const dearEnough = cost === denied.cost || (cost > denied.cost && algorithmOf(policy).readsAnyCost)
+    if (ref.id !== denied.ref.id || !dearEnough || !samePolicy(policy, denied.policy)) return false
   }
   return true
 }
 
-/** The denial as it stands now. */
-function recall({ answer, toldAt }: Denial, parts: readonly Part[], now: number): Answer {
-  const levels: Level[] = new Array(parts.length)
-  for (let i = 0; i < parts.length; i += 1) {
-    const { policy, cost } = parts[i] as Part
-    levels[i] = twinOf(policy).later(termsOf(policy, cost), answer.levels[i] as Level, now - toldAt)
+/** The remembered denial as a reply, with its levels updated to `now`. */
+function recall(
+  { answer: reply, toldAt }: Denial,
+  policies: readonly PolicyRequest[],
+  now: number,
+): StoreReply {
+  const levels: Level[] = new Array(policies.length)
+  for (let i = 0; i < policies.length; i += 1) {
+    const { policy, cost } = policies[i] as PolicyRequest
+    levels[i] = algorithmOf(policy).levelLater(
+      parametersOf(policy, cost),
+      reply.levels[i] as Level,
+      now - toldAt,
+    )
   }
-  return { granted: 0, levels, at: answer.at, source: "cache" }
+  return { granted: 0, levels, at: reply.at, source: "cache" }
 }
 
-/** The same in words, which are found anew only when they may have changed. */
-function say(known: Denial, charged: readonly Charge[], now: number): Decision {
-  if (charged.length > 1) return decide(charged, recall(known, charged, now))
-  let { said } = known
-  if (said === undefined || said.to !== charged || now < said.from || now > said.until) {
-    said = wordsFor(known, charged, now)
-    known.said = said
+/** Whether all policies belong to one key of one limiter. */
+function ofOneKey(policies: readonly PolicyRequest[]): boolean {
+  if (policies.length === 1) return true
+  const [first] = policies as [PolicyRequest]
+  return policies.every(({ ref, key }) => key === first.key && ref.limiter === first.ref.limiter)
+}
+
+/** The policies of one key and limiter, with their indices in the request. */
+interface OfOneKey {
+  readonly parts: PolicyRequest[]
+  readonly indices: number[]
+}
+
+/** Groups the policies of a request by limiter and key. */
+function byKey(policies: readonly PolicyRequest[]): Iterable<OfOneKey> {
+  const found = new KeyMap<OfOneKey>()
+  for (const [i, part] of policies.entries()) {
+    let group = found.get(part.ref, part.key)
+    if (group === undefined) {
+      group = { parts: [], indices: [] }
+      found.set(part.ref, part.key, group)
+    }
+    group.parts.push(part)
+    group.indices.push(i)
   }
-  // one for each who asks, to do with as they like; spelled out, for to spread it takes twice as long
-  const { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded } = said.decision
-  return { allowed, policy, limit, remaining, retryAfter, resetAfter, source, degraded }
+  return found.values()
 }
 
-function wordsFor(known: Denial, charged: readonly Charge[], now: number): Words {
-  const decision = decide(charged, recall(known, charged, now))
-  const next = decide(charged, recall(known, charged, now + SAME_WORDS))
-  // with time all of these go one way only: what they are at both ends they are between
-  const same =
-    decision.remaining === next.remaining &&
-    decision.retryAfter === next.retryAfter &&
-    decision.resetAfter === next.resetAfter
-  return { to: charged, from: now, until: same ? now + SAME_WORDS : now, decision }
-}
-
-/** Whether a gift to the first of the parts is seen by all of them. */
-function ofOneKey(parts: readonly Part[]): boolean {
-  if (parts.length === 1) return true
-  const [first] = parts as [Part]
-  return parts.every(({ scope, key }) => key === first.key && scope.limiter === first.scope.limiter)
-}
-
-/** Microseconds until all parts pass. */
-function waitOf(parts: readonly Part[], { levels }: Answer): number {
+/** Microseconds until all policies grant their cost. */
+function waitOf(policies: readonly PolicyRequest[], levels: readonly Level[]): number {
   return Math.max(
-    ...parts.map(({ policy, cost }, i) =>
-      countingOf(policy).algorithm.wait(termsOf(policy, cost), levels[i] as Level),
+    ...policies.map(({ policy, cost }, i) =>
+      algorithmOf(policy).wait(parametersOf(policy, cost), levels[i] as Level),
     ),
   )
 }
 
-/** Values by place, the older half of them forgotten when they become too many. */
+/** A map of the most recent values. When it is full, the older half is forgotten. */
 class Recent<Value> {
-  #young = new PlaceMap<Value>()
-  #old = new PlaceMap<Value>()
+  #young = new KeyMap<Value>()
+  #old = new KeyMap<Value>()
 
-  get(scope: Scope, key: string): Value | undefined {
-    return this.#young.get(scope, key) ?? this.#old.get(scope, key)
+  get(ref: PolicyRef, key: string): Value | undefined {
+    return this.#young.get(ref, key) ?? this.#old.get(ref, key)
   }
 
-  set(scope: Scope, key: string, value: Value): void {
-    this.#old.delete(scope, key)
-    this.#young.set(scope, key, value)
+  set(ref: PolicyRef, key: string, value: Value): void {
+    this.#old.delete(ref, key)
+    this.#young.set(ref, key, value)
     if (this.#young.size < MOST_KEYS / 2) return
     this.#old = this.#young
-    this.#young = new PlaceMap()
+    this.#young = new KeyMap()
   }
 
-  delete(scope: Scope, key: string): void {
-    this.#young.delete(scope, key)
-    this.#old.delete(scope, key)
+  delete(ref: PolicyRef, key: string): void {
+    this.#young.delete(ref, key)
+    this.#old.delete(ref, key)
   }
 }

@@ -1,253 +1,270 @@
 import type { Level } from "../algorithm.js"
-import { countingOf, termsOf } from "../algorithms/index.js"
-import { twinOf } from "../algorithms/twin.js"
+import { algorithmOf, countingOf, parametersOf } from "../algorithms/index.js"
 import { microseconds } from "../clock.js"
+import { flatCopy } from "../flat-copy.js"
 import { limitOf, type Policy } from "../policy.js"
-import type { Place } from "../state-key.js"
-import type { Answer, Ask, Part, Settlement, Turn } from "../store.js"
+import { escaped, type StateRef } from "../state-key.js"
+import type { PolicyRequest, Settlement, StoreReply, StoreRequest, Turn } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 import { LocalReservations, nameOf, type Reserved } from "./local-reservations.js"
 import { localShare } from "./local-share.js"
-import type { OutagePolicy } from "./outage-terms.js"
+import { LocalSpends } from "./local-spends.js"
+import type { OutagePolicy } from "./outage-options.js"
 
-/** How many keys are counted in this process meanwhile. */
+/** How many keys this process counts during an outage. */
 const MOST_KEYS = 100_000
 
-/** What is said in place of a store, by the policy for outages. */
+/** Decides during an outage, as the option `outage.then` says. Some state is local: it counts only in this process. */
 export interface Fallback {
-  /** The answer, if there is one to give; `retryIn` milliseconds the store is asked again. */
-  answer(ask: Ask, retryIn: number): Answer | undefined
-  /** Whether anything was spent here that the store has not been told. */
+  /** The local reply. Undefined if there is none. The store is probed again in `retryIn` milliseconds. */
+  answer(request: StoreRequest, retryIn: number): StoreReply | undefined
+  /** Whether units were spent locally that the store has not been charged for. */
   readonly owes: boolean
-  /** Whether that may be so of one place. */
-  owesFor(place: Place): boolean
-  /** What was spent, booked or is owed here of these parts and still counts, as charges; told once. */
-  owed(parts: readonly Part[]): Charged[]
-  /** Counts here again what the store could not be told. */
+  /** Removes the local spends, bookings and debts of these policies, and returns them as charges for the store. */
+  owed(policies: readonly PolicyRequest[]): Charged[]
+  /** Counts a charge locally again, because the store refused it. */
   owe(charged: Charged): void
-  /** The store was told, at a moment of its clock. */
+  /** Notes that the store was charged, at a time of its clock. */
   told(charged: Charged, at: number): void
-  /** Gives a turn back if it was one of here. */
+  /** Gives a turn back if it was booked locally. */
   leave(turn: Turn): boolean
-  /** Begins to settle a reservation, if it was made here. */
+  /** Starts to settle a reservation, if it was made locally. */
   settle(settlement: Settlement): Settling | undefined
-  forget(places: readonly Place[]): void
+  forget(stateRefs: readonly StateRef[]): void
 }
 
-/** What the store is to be charged for, and what of that reservations are. */
+/** A charge for the store, and the reservations that are part of it. */
 export interface Charged {
-  readonly part: Part
+  readonly part: PolicyRequest
   readonly maxWait: number
   readonly reserved: readonly { readonly of: Reserved; readonly units: number }[]
 }
 
 /** A reservation that is being settled. */
 export interface Settling {
-  /** What the store was charged for and is to have back first, one by one. */
-  readonly debits: readonly { readonly part: Part; readonly at: number; done(): void }[]
-  /** Does the rest. */
+  /** Units of the reservation that the store was charged for. The caller gives them back there first, one by one. */
+  readonly debits: readonly { readonly part: PolicyRequest; readonly at: number; done(): void }[]
+  /** Settles the local rest. */
   finish(): void
-  /** Leaves it to be settled again. */
+  /** Restores the reservation, so that it can be settled again. */
   undo(): void
 }
 
 export function fallbackOf(policy: OutagePolicy): Fallback {
   if (typeof policy === "object") return local(policy.local)
   return {
-    answer(ask, retryIn) {
-      // nor is it said that something was charged: nobody counts
-      if (policy === "throw" || ask.mode === "charge") return undefined
-      return policy === "open" ? allowed(ask) : denied(ask, retryIn)
+    answer(request, retryIn) {
+      // A charge is an error even under `"open"`: a reply would claim that something was charged.
+      if (policy === "throw" || request.mode === "charge") return undefined
+      return policy === "open" ? allowed(request) : denied(retryIn)
     },
     owes: false,
-    owesFor: () => false,
     owed: () => [],
     owe: () => {},
     told: () => {},
-    leave: ({ marks }) => marks === nowhere,
+    leave: ({ receipt }) => receipt === nowhere,
     settle: () => undefined,
     forget: () => {},
   }
 }
 
-/** The marks of a turn that is in no line. */
+/** The receipt of a turn that is in no queue. */
 const nowhere: readonly number[] = Object.freeze([])
 
-/** As for a key that nobody has used. */
-function freshLevels(parts: readonly Part[], now: number, short: boolean) {
-  return parts.map(({ policy, cost }) => {
+/** The levels of an unused key. */
+function freshLevels(policies: readonly PolicyRequest[], now: number) {
+  return policies.map(({ policy, cost }) => {
     const { algorithm } = countingOf(policy)
-    const terms = termsOf(policy, cost)
-    return algorithm.tell(terms, algorithm.read(terms, undefined, 0, now), short)
+    const parameters = parametersOf(policy, cost)
+    return algorithm.level(parameters, algorithm.read(parameters, undefined, now), false)
   })
 }
 
-function allowed({ parts, count, mode }: Ask): Answer {
+function allowed({ policies, count, mode }: StoreRequest): StoreReply {
   const at = microseconds(Date.now)
-  const answer: Answer = {
+  const reply: StoreReply = {
     granted: count,
-    levels: freshLevels(parts, at, false),
+    levels: freshLevels(policies, at),
     at,
     source: "fallback",
   }
-  return mode === "book" ? { ...answer, turn: at, marks: nowhere } : answer
+  return mode === "book" ? { ...reply, turn: at, receipt: nowhere } : reply
 }
 
-function denied({ parts }: Ask, retryIn: number): Answer {
+/** A denial until the next probe. It has no levels, because they are unknown. The decision reports 0 remaining. */
+function denied(retryIn: number): StoreReply {
   const at = microseconds(Date.now)
-  const turn = at + Math.ceil(retryIn * 1_000)
-  return { granted: 0, levels: freshLevels(parts, at, true), at, turn, source: "fallback" }
+  return { granted: 0, levels: [], at, turn: at + Math.ceil(retryIn * 1_000), source: "fallback" }
 }
 
-/** Counts in this process, by a share of each policy. */
+/** Counts in this process, with a share of each policy. */
 function local(share: number): Fallback {
   const store = memoryStore({ maxKeys: MOST_KEYS })
   const shares = new WeakMap<Policy, Policy>()
-  /** What was spent from here, by place and by how it counts there. */
-  const used = new Map<string, Map<string, Part>>()
   const turns = new WeakSet<readonly number[]>()
   const reservations = new LocalReservations(MOST_KEYS)
 
-  const shared = <P extends Part>(part: P): P => {
-    let policy = shares.get(part.policy)
-    if (policy === undefined) {
-      policy = localShare(part.policy, share)
-      shares.set(part.policy, policy)
+  const sharedPolicy = (policy: Policy): Policy => {
+    let own = shares.get(policy)
+    if (own === undefined) {
+      own = localShare(policy, share)
+      shares.set(policy, own)
     }
-    return { ...part, policy }
-  }
-  const noteUse = (part: Part) => {
-    const name = nameOf(part)
-    const here = used.get(name) ?? new Map<string, Part>()
-    here.set(countingOf(part.policy).suffix, part)
-    if (used.size < MOST_KEYS) used.set(name, here)
+    return own
   }
 
-  const spentOf = (one: Part): Spent => {
-    const { levels } = store.ask({ parts: [one], count: 1, mode: "peek" })
+  /** The local name of a state. Escaped keys have a bounded length, and a copy keeps no request in memory. */
+  const here = <R extends StateRef>(place: R): R => ({ ...place, key: flatCopy(escaped(place.key)) })
+
+  /** A policy of a request with its local name and its local share. */
+  const shared = <P extends PolicyRequest>(part: P): P => {
+    return { ...here(part), policy: sharedPolicy(part.policy) }
+  }
+  const noteUse = (part: PolicyRequest) => {
+    const place = here(part)
+    used.add(nameOf(place), countingOf(part.policy).suffix, place)
+  }
+
+  const spentOf = (one: PolicyRequest): Spent => {
+    const { levels } = store.decide({ policies: [one], count: 1, mode: "peek" })
     const level = levels[0] as Level
-    const terms = termsOf(one.policy, 1)
-    const { limit, resetAfter } = countingOf(one.policy).algorithm.explain(terms, level)
-    return { units: twinOf(one.policy).units(terms, level), lasts: resetAfter * 1_000, limit }
+    const parameters = parametersOf(one.policy, 1)
+    const { limit, resetAfter } = algorithmOf(one.policy).explain(parameters, level)
+    return { units: algorithmOf(one.policy).unitsSpent(parameters, level), lasts: resetAfter * 1_000, limit }
   }
 
-  /** What of so many units reservations are: as many as fewer are left when it is given back. */
-  const reservedOf = (one: Part, units: number): Charged["reserved"] => {
+  /** The keys with local spends, by the share of the limit that they have used. */
+  const used = new LocalSpends(MOST_KEYS, ({ ref, key, policy }) => {
+    const { units, limit } = spentOf({ ref, key, policy: sharedPolicy(policy), cost: 1 })
+    return units / limit
+  })
+
+  /** Splits the reservations off from `units` spent: gives each back locally, and measures how much that frees. */
+  const reservedOf = (one: PolicyRequest, units: number): Charged["reserved"] => {
     const name = nameOf(one)
     const found: { of: Reserved; units: number }[] = []
     let before = units
     for (const of of reservations.of(one)) {
-      const part = of.parts.find((each) => nameOf(each) === name)
-      if (part?.policy.algorithm !== one.policy.algorithm || of.charged.has(name)) continue
-      store.giveBack([part], of.at)
+      const policy = of.parts.find((each) => nameOf(each) === name)
+      if (policy?.policy.algorithm !== one.policy.algorithm || of.charged.has(name)) continue
+      store.giveBack([policy], of.at)
       const after = spentOf(one).units
       found.push({ of, units: before - after })
       before = after
-      // from now on nothing of it is given back here, whatever becomes of the charge
+      // From now on nothing of the reservation is given back locally, even if the charge fails.
       of.charged.set(name, { units: 0, at: 0 })
     }
     return found
   }
 
   return {
-    answer(ask) {
-      const { mode, note } = ask
-      const parts = ask.parts.map(shared)
-      // what is reserved is noted here, not in the store, because it may come to count elsewhere
-      const answer = store.ask(mode === "reserve" ? { parts, count: 1, mode: "spend" } : { ...ask, parts })
-      if (mode !== "peek") for (const part of ask.parts) noteUse(part)
-      if (answer.marks !== undefined) turns.add(answer.marks)
-      if (note !== undefined && answer.granted > 0) {
-        const { at } = answer
-        reservations.add({ place: note.place, parts, at, till: at + note.lasts, charged: new Map() }, at)
+    answer(request) {
+      const { mode, note } = request
+      const policies = request.policies.map(shared)
+      // Keep the note of a reservation outside the local store: its units may move to the real store before it is settled.
+      const reply = store.decide(
+        mode === "reserve" ? { policies, count: 1, mode: "spend" } : { ...request, policies },
+      )
+      if (mode !== "peek") for (const part of request.policies) noteUse(part)
+      if (reply.receipt !== undefined) turns.add(reply.receipt)
+      if (note !== undefined && reply.granted > 0) {
+        const { at } = reply
+        reservations.add(
+          { place: here(note.place), parts: policies, at, till: at + note.lasts, charged: new Map() },
+          at,
+        )
       }
-      return { ...answer, under: parts.map(({ policy }) => policy), source: "fallback" }
+      return { ...reply, under: policies.map(({ policy }) => policy), source: "fallback" }
     },
 
     get owes() {
       return used.size > 0
     },
 
-    owesFor: (place) => used.has(nameOf(place)),
-
-    owed(parts) {
-      const known = parts.filter((part) => used.has(nameOf(part)))
-      const spent = known.flatMap((part) => [...(used.get(nameOf(part))?.values() ?? [])])
-      for (const part of known) used.delete(nameOf(part))
-      const owed = spent.flatMap((part) => {
-        const here = shared({ ...part, cost: 1 })
-        const all = spentOf(here)
-        return chargesOf(part, all, reservedOf(here, all.units))
+    owed(policies) {
+      used.age()
+      return policies.flatMap((asked) => {
+        const known = used.take(nameOf(here(asked)))
+        const charged = known.flatMap(({ policy }) => {
+          const part = { ...asked, policy }
+          const own = shared({ ...part, cost: 1 })
+          const all = spentOf(own)
+          return chargesOf(part, all, reservedOf(own, all.units))
+        })
+        if (known.length > 0) store.forget([here(asked)])
+        return charged
       })
-      store.forget(known)
-      return owed
     },
 
-    owe({ part, maxWait }) {
-      const here = shared(part)
-      const { limit } = spentOf({ ...here, cost: 1 })
-      for (let left = part.cost; left > 0; left -= limit) {
-        const parts = [{ ...here, cost: Math.min(left, limit) }]
-        store.ask({ parts, count: 1, mode: "charge", maxWait })
+    owe({ part: policy, maxWait }) {
+      const own = shared(policy)
+      const { limit } = spentOf({ ...own, cost: 1 })
+      for (let left = policy.cost; left > 0; left -= limit) {
+        const policies = [{ ...own, cost: Math.min(left, limit) }]
+        store.decide({ policies, count: 1, mode: "charge", maxWait })
       }
-      noteUse(part)
+      noteUse(policy)
     },
 
-    told({ part, reserved }, at) {
-      for (const { of, units } of reserved) of.charged.set(nameOf(part), { units, at })
+    told({ part: policy, reserved }, at) {
+      for (const { of, units } of reserved) of.charged.set(nameOf(here(policy)), { units, at })
     },
 
     leave(turn) {
-      if (!turns.has(turn.marks)) return false
-      store.leave({ ...turn, parts: turn.parts.map(shared) })
+      if (!turns.has(turn.receipt)) return false
+      store.leave({ ...turn, policies: turn.policies.map(shared) })
       return true
     },
 
-    settle({ place, back, more, maxWait }) {
+    settle({ ref: stateRef, back, more, maxWait }) {
       const now = microseconds(Date.now)
-      const reserved = reservations.take(place, now)
+      const reserved = reservations.take(here(stateRef), now)
       if (reserved === undefined) return undefined
       const { charged, at } = reserved
-      const debits = back.flatMap((part) => {
-        const debit = charged.get(nameOf(part))
+      const debits = back.flatMap((policy) => {
+        const name = nameOf(here(policy))
+        const debit = charged.get(name)
         if (debit === undefined) return []
-        const cost = Math.min(part.cost, debit.units)
+        const cost = Math.min(policy.cost, debit.units)
         return {
-          part: { ...part, cost },
+          part: { ...policy, cost },
           at: debit.at,
-          done: () => charged.set(nameOf(part), { ...debit, units: 0 }),
+          done: () => charged.set(name, { ...debit, units: 0 }),
         }
       })
       return {
-        debits: debits.filter(({ part }) => part.cost > 0),
+        debits: debits.filter(({ part: policy }) => policy.cost > 0),
         finish() {
-          store.giveBack(back.filter((part) => !charged.has(nameOf(part))).map(shared), at)
+          store.giveBack(
+            back.map(shared).filter((policy) => !charged.has(nameOf(policy))),
+            at,
+          )
           for (const part of more) noteUse(part)
-          if (more.length > 0) store.ask({ parts: more.map(shared), count: 1, mode: "charge", maxWait })
+          if (more.length > 0) store.decide({ policies: more.map(shared), count: 1, mode: "charge", maxWait })
         },
         undo: () => reservations.add(reserved, now),
       }
     },
 
-    forget: (places) => store.forget(places),
+    forget: (stateRefs) => store.forget(stateRefs.map(here)),
   }
 }
 
-/** What was spent of a key here. */
+/** The local spend of a key. */
 interface Spent {
   readonly units: number
-  /** How many microseconds until nothing of it counts any more. */
+  /** Microseconds until none of it counts any more. */
   readonly lasts: number
   readonly limit: number
 }
 
-/** That as charges of no more than the limit there, for no more can be owed at once; reservations are part of the first. */
-function chargesOf(part: Part, { units, lasts }: Spent, reserved: Charged["reserved"]): Charged[] {
-  const most = limitOf(part.policy)
+/** Splits a spend into charges of at most the limit, because debt is bounded. Reservations belong to the first charge. */
+function chargesOf(policy: PolicyRequest, { units, lasts }: Spent, reserved: Charged["reserved"]): Charged[] {
+  const most = limitOf(policy.policy)
   const charged: Charged[] = []
   for (let left = units; left > 0; left -= most) {
     const cost = Math.min(left, most)
-    charged.push({ part: { ...part, cost }, maxWait: lasts, reserved: left === units ? reserved : [] })
+    charged.push({ part: { ...policy, cost }, maxWait: lasts, reserved: left === units ? reserved : [] })
   }
   return charged
 }

@@ -8,6 +8,7 @@ import type { Policies } from "../policies.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../policy.js"
 import type { Store } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
+import { withLayers } from "./compose.js"
 import { leases } from "./lease.js"
 
 let here: World
@@ -21,11 +22,11 @@ afterEach(() => {
 const hourly = fixedWindow({ limit: 1_000, window: "1h" })
 
 function setUp<P extends Policies>(policy: P, lease: { share?: number } | true = true) {
-  const ledger = memoryStore({ clock: here.clock })
+  const baseStore = memoryStore({ clock: here.clock })
   const way = { route: soon as (errand: Errand) => void }
-  const store = distantStore(here.clock, (errand) => way.route(errand), ledger)
+  const store = distantStore(here.clock, (errand) => way.route(errand), baseStore)
   const limiter = createLimiter({ name: "api", policy, store, lease })
-  const direct = createLimiter({ name: "api", policy, store: ledger })
+  const direct = createLimiter({ name: "api", policy, store: baseStore })
   return { limiter, direct, store, way }
 }
 
@@ -135,7 +136,7 @@ describe("a refund", () => {
     const held = (await spentOf(direct)) - asked
     await limiter.refund("k", asked + held)
     expect(await spentOf(direct)).toBe(0)
-    // too much for the block: the store is asked, and tells of the key
+    // Too much for the block, so the store decides and reports the state of the key.
     expect((await limiter.peek("k", { cost: 900 })).source).toBe("store")
     for (let i = 0; i < held; i += 1) {
       const { remaining } = await limiter.tryAcquire("k")
@@ -265,22 +266,21 @@ describe("a store out of reach", () => {
   })
 
   test("that throws at once throws only at those who ask", async () => {
-    const ledger = memoryStore({ clock: here.clock })
+    const baseStore = memoryStore({ clock: here.clock })
     let broken = false
     const store: Store = {
-      ...ledger,
+      ...baseStore,
       clock: here.clock,
-      layers: { leases },
-      ask(ask) {
-        if (broken && ask.count > 1) throw new Error("broken")
-        return ledger.ask(ask)
+      decide(request) {
+        if (broken && request.count > 1) throw new Error("broken")
+        return baseStore.decide(request)
       },
-      giveBack(parts, at) {
+      giveBack(policies, at) {
         if (broken) throw new Error("broken")
-        ledger.giveBack(parts, at)
+        baseStore.giveBack(policies, at)
       },
     }
-    const limiter = createLimiter({ policy: hourly, store, lease: true })
+    const limiter = createLimiter({ policy: hourly, store: withLayers(store, { leases }), lease: true })
     await warmUp(limiter)
     broken = true
     for (let i = 0; i < 50; i += 1) expect((await limiter.tryAcquire("k")).allowed).toBe(true)
@@ -296,7 +296,7 @@ describe("closing", () => {
     const { limiter, direct, way } = setUp(hourly)
     const asked = [await warmUp(limiter, "a"), await warmUp(limiter, "b")]
     await limiter.tryAcquire("c")
-    // of c, a block is on its way from the store
+    // A block of c is in flight from the store.
     way.route = (errand) => here.after(20, errand.answer)
     const last = limiter.tryAcquire("c")
     let closed = false
@@ -331,7 +331,7 @@ describe("the table of leases", () => {
   test("keeps no process alive", async () => {
     vi.unstubAllGlobals()
     const timers = vi.spyOn(globalThis, "setTimeout")
-    const store = { ...memoryStore(), layers: { leases } }
+    const store = withLayers({ ...memoryStore() }, { leases })
     const policy = tokenBucket({ capacity: 9, refill: 1, every: 1 })
     const limiter = createLimiter({ policy, store, lease: true })
     await limiter.tryAcquire("k")

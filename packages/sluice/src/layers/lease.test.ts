@@ -5,7 +5,7 @@ import { createLimiter } from "../create-limiter.js"
 import type { Limiter } from "../limiter.js"
 import type { Policies } from "../policies.js"
 import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from "../policy.js"
-import type { Part } from "../store.js"
+import type { PolicyRequest } from "../store.js"
 import { memoryStore } from "../stores/memory/memory-store.js"
 
 let here: World
@@ -18,19 +18,20 @@ afterEach(() => {
 
 const hourly = fixedWindow({ limit: 1_000, window: "1h" })
 
-/** A limiter that leases, what it does at the store, and one that asks the same ledger directly. */
+/** A limiter with leases, its calls to the store, and a limiter directly on the same base store. */
 function setUp<P extends Policies>(policy: P, lease: { time?: number; share?: number } | true = true) {
-  const ledger = memoryStore({ clock: here.clock })
+  const baseStore = memoryStore({ clock: here.clock })
   const way = { route: soon as (errand: Errand) => void }
-  const store = distantStore(here.clock, (errand) => way.route(errand), ledger)
+  const store = distantStore(here.clock, (errand) => way.route(errand), baseStore)
   const limiter = createLimiter({ name: "api", policy, store, lease })
-  const direct = createLimiter({ name: "api", policy, store: ledger })
-  const blocks = () => store.errands.filter(({ ask }) => (ask?.count ?? 0) > 1)
-  const returned = () => store.errands.filter(({ kind }) => kind === "giveBack").map(({ parts }) => parts)
+  const direct = createLimiter({ name: "api", policy, store: baseStore })
+  const blocks = () => store.errands.filter(({ ask: request }) => (request?.count ?? 0) > 1)
+  const returned = () =>
+    store.errands.filter(({ kind }) => kind === "giveBack").map(({ parts: policies }) => policies)
   return { limiter, direct, store, way, blocks, returned }
 }
 
-/** Asks one after the other until one is answered from a lease; how many were asked. */
+/** Sends requests until one is decided from a lease. Returns how many were sent. */
 async function warmUp(limiter: Limiter, key = "k"): Promise<number> {
   for (let asked = 1; asked < 50; asked += 1) {
     if ((await limiter.tryAcquire(key)).source === "lease") return asked
@@ -38,9 +39,12 @@ async function warmUp(limiter: Limiter, key = "k"): Promise<number> {
   throw new Error("nothing was leased")
 }
 
-async function sourcesOf(limiter: Limiter, asks: number): Promise<{ lease?: number; [by: string]: number }> {
+async function sourcesOf(
+  limiter: Limiter,
+  requests: number,
+): Promise<{ lease?: number; [by: string]: number }> {
   const sources: { lease?: number; [by: string]: number } = {}
-  for (let i = 0; i < asks; i += 1) {
+  for (let i = 0; i < requests; i += 1) {
     const { allowed, source } = await limiter.tryAcquire("k")
     const name = allowed ? source : `denied by ${source}`
     sources[name] = (sources[name] ?? 0) + 1
@@ -53,7 +57,7 @@ const spentOf = async (limiter: Limiter, key = "k") => {
   return limit - remaining
 }
 
-const costs = (parts: readonly Part[]) => parts.map(({ cost }) => cost)
+const costs = (policies: readonly PolicyRequest[]) => policies.map(({ cost }) => cost)
 
 const policies: readonly [name: string, policy: Policy][] = [
   ["fixedWindow", hourly],
@@ -117,8 +121,8 @@ describe("a block", () => {
       if ((await limiter.tryAcquire("k")).allowed) admitted += 1
       if (blocks().length === taken) continue
       taken += 1
-      const { ask } = blocks().at(-1) as Errand
-      expect((ask?.count ?? 0) + held).toBeLessThanOrEqual(0.2 * remaining + 1)
+      const { ask: request } = blocks().at(-1) as Errand
+      expect((request?.count ?? 0) + held).toBeLessThanOrEqual(0.2 * remaining + 1)
     }
     expect(taken).toBeGreaterThan(5)
   })
@@ -161,14 +165,14 @@ describe("a block", () => {
       for (let i = 0; i < 4; i += 1) limiter.tryAcquire("k")
       await here.pass(1)
     }
-    for (const { ask } of blocks().slice(-5)) expect(ask?.count).toBeCloseTo(4 * 50, -1)
+    for (const { ask: request } of blocks().slice(-5)) expect(request?.count).toBeCloseTo(4 * 50, -1)
   })
 
   test("is not spent when its time is over, and goes back with the next ask", async () => {
     const { limiter, blocks, returned } = setUp(hourly, { time: 100 })
     await warmUp(limiter)
     await here.pass(40)
-    // used now and then, it is kept; nothing sweeps it away between this and the next ask
+    // A block that is used now and then is kept. No sweep happens before the next request.
     await limiter.tryAcquire("k")
     here.clock.advance(59)
     expect((await limiter.tryAcquire("k")).source).toBe("lease")

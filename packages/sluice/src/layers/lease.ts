@@ -1,51 +1,65 @@
 import { Background } from "../background.js"
-import { isPromise } from "../later.js"
-import type { Charge } from "../policies.js"
-import { offerShortcut } from "../shortcut.js"
-import type { Answer, Ask, Leases, Part, Store } from "../store.js"
-import { anewBy, byStretch } from "../stretch.js"
-import type { LeaseTerms } from "./lease-terms.js"
-import { type Block, Lease, wordingFor } from "./leased-key.js"
-import { PlaceMap } from "./place-map.js"
+import { monotonic } from "../clock.js"
+import { isPromise } from "../deferred.js"
+import { listener } from "../events.js"
+import { unref } from "../runtime.js"
+import { KeyMap } from "../state-key.js"
+import type { PolicyRequest, Store, StoreReply, StoreRequest } from "../store.js"
+import type { LeaseSettings } from "./lease-options.js"
+import { type Block, Lease } from "./leased-key.js"
 
-/** How many keys have leases; the others are asked for one by one. */
+/** How many keys can have leases. Requests for other keys go to the store one by one. */
 const MOST_KEYS = 10_000
 const LONGEST_KEY = 256
 
+/** A store that spends from leases. Close it when it is no longer used. */
+export interface Leases extends Store {
+  /** Gives the unspent units back to the store. */
+  close(): Promise<void>
+}
+
 /**
- * Spends from blocks that were debited from the store before: an ask of a busy key is answered here while its block
- * lasts, and by the store, one by one, when there is none. Blocks are taken in the background, ahead of need, as
- * large as the local rate asks for; what is left of one goes back when it has not been used for a while, when its
- * time is over, and on closing.
+ * Spends from blocks of units that the store has granted in advance. A busy key is decided locally while it has a block.
+ * Without a block, each request goes to the store.
+ *
+ * Blocks are fetched in the background before they are needed, in a size that follows the local rate. The unspent rest of a
+ * block goes back when it is unused for a while, when its time ends, and on close.
  */
-export function leases(store: Store, { time, share }: LeaseTerms): Leases {
-  const { clock = byStretch } = store
-  const table = new PlaceMap<Lease>()
-  // what cannot be given back stays spent, what cannot be taken is asked for
+export function leases(store: Store, { time, share }: LeaseSettings): Leases {
+  const { clock = monotonic } = store
+  const table = new KeyMap<Lease>()
+  // Failures need no handling: units that cannot be given back stay spent, and without a block the store decides.
   const background = new Background()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  const giveBack = ({ parts, units, at }: Block) => {
-    const left = parts
-      .map((part, i) => ({ ...part, cost: units[i] as number }))
+  const tell = (change: "taken" | "returned", { units }: Block) =>
+    listener?.emit({ type: "lease", change, units: units.reduce((sum, each) => sum + each) })
+
+  const giveBack = (block: Block) => {
+    if (listener !== undefined) tell("returned", block)
+    const { parts: policies, units, at } = block
+    const left = policies
+      .map((policy, i) => ({ ...policy, cost: units[i] as number }))
       .filter(({ cost }) => cost > 0)
     if (left.length > 0) background.run(() => store.giveBack(left, at))
   }
 
-  /** Takes a block for asks like this one, if they are many enough and the limit is far enough. */
-  const refill = (lease: Lease, parts: readonly Part[], now: number) => {
-    const count = lease.wanted(parts, now)
+  /** Fetches a block for requests like this one, if they are frequent and enough of the limit remains. */
+  const refill = (lease: Lease, asked: readonly PolicyRequest[], now: number) => {
+    const count = lease.wanted(asked, now)
     if (lease.filling || count < 2) return
+    const policies = lease.kept(asked)
     lease.filling = true
     const life = lease.life
-    const receive = (answer: Answer) => {
+    const receive = (reply: StoreReply) => {
       lease.filling = false
       const isForgotten = lease.life !== life
-      if (!isForgotten) lease.learn(parts, answer, anewBy(clock)())
-      if (answer.granted < count) lease.rest(now)
-      if (answer.granted === 0) return
-      const block = lease.blockOf(parts, answer, now)
+      if (!isForgotten) lease.learn(policies, reply, clock())
+      if (reply.granted < count) lease.rest(now)
+      if (reply.granted === 0) return
+      const block = lease.blockOf(policies, reply, now)
+      if (listener !== undefined) tell("taken", block)
       if (closed || isForgotten || block.isOver(clock())) giveBack(block)
       else lease.blocks.push(block)
     }
@@ -55,82 +69,82 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
     }
     background.run(() => {
       try {
-        const answer = store.ask({ parts, count, mode: "spend" })
-        return isPromise(answer) ? answer.then(receive, fail) : receive(answer)
+        const reply = store.decide({ policies, count, mode: "spend" })
+        return isPromise(reply) ? reply.then(receive, fail) : receive(reply)
       } catch {
         return fail()
       }
     })
   }
 
-  const askStore = (lease: Lease, ask: Ask): Answer | PromiseLike<Answer> => {
-    const learn = (answer: Answer) => {
-      lease.learn(ask.parts, answer, anewBy(clock)())
-      return answer
+  const askStore = (lease: Lease, request: StoreRequest): StoreReply | PromiseLike<StoreReply> => {
+    const learn = (reply: StoreReply) => {
+      lease.learn(request.policies, reply, clock())
+      return reply
     }
-    const answer = store.ask(ask)
+    const answer = store.decide(request)
     return isPromise(answer) ? answer.then(learn) : learn(answer)
   }
 
-  const leaseOf = ({ parts, mode }: Ask, now: number): Lease | undefined => {
-    const first = parts[0] as Part
-    const known = table.get(first.scope, first.key)
-    if (known !== undefined) return known.isOf(parts) ? known : undefined
-    if (mode === "peek" || table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(parts))
+  const leaseOf = ({ policies, mode }: StoreRequest, now: number): Lease | undefined => {
+    const first = policies[0] as PolicyRequest
+    const known = table.get(first.ref, first.key)
+    if (known !== undefined) return known.isOf(policies) ? known : undefined
+    if (mode === "peek" || table.size === MOST_KEYS || first.key.length > LONGEST_KEY || !leasable(policies))
       return undefined
-    const lease = new Lease(parts, { time, share }, now)
-    table.set(first.scope, first.key, lease)
-    timer ??= setTimeout(sweep, time / 2).unref()
+    const lease = new Lease(policies, { time, share }, now)
+    table.set(first.ref, (lease.parts[0] as PolicyRequest).key, lease)
+    timer ??= unref(setTimeout(sweep, time / 2))
     return lease
   }
 
-  /** Gives back what has run out or was not used since the last time, and forgets keys that are no longer asked. */
+  /** Gives back blocks that ended or were not used since the last sweep, and forgets idle keys. */
   const sweep = () => {
     background.run(() => {
       const now = clock()
       for (const lease of table.values()) {
         for (const block of lease.dropUnused(now)) giveBack(block)
         if (!lease.isIdle()) continue
-        const { scope, key } = lease.parts[0] as Part
-        table.delete(scope, key)
+        const { ref, key } = lease.parts[0] as PolicyRequest
+        table.delete(ref, key)
       }
     })
-    timer = table.size > 0 ? setTimeout(sweep, time / 2).unref() : undefined
+    timer = table.size > 0 ? unref(setTimeout(sweep, time / 2)) : undefined
   }
 
-  const leasing: Leases = {
+  return {
     clock,
 
-    ask(ask) {
-      const { parts, count, mode } = ask
+    decide(request) {
+      const { policies, count, mode } = request
       const here = mode === "spend" || mode === "peek"
-      if (!here || count !== 1 || parts.length === 0) return store.ask(ask)
+      if (!here || count !== 1 || policies.length === 0) return store.decide(request)
       const now = clock()
-      const lease = leaseOf(ask, now)
-      if (lease === undefined) return store.ask(ask)
+      const lease = leaseOf(request, now)
+      if (lease === undefined) return store.decide(request)
       for (let ended = lease.dropEnded(now); ended !== undefined; ended = lease.dropEnded(now))
         giveBack(ended)
-      const block = lease.blockFor(parts)
+      const block = lease.blockFor(policies)
       if (mode === "spend") {
         lease.count(now)
-        block?.take(parts)
-        if (lease.isLow(block)) refill(lease, parts, now)
+        block?.take(policies)
+        if (lease.isLow(block)) refill(lease, policies, now)
       }
-      return block === undefined ? askStore(lease, ask) : lease.answer(parts, block.at, now)
+      return block === undefined ? askStore(lease, request) : lease.answer(policies, block.at, now)
     },
 
-    giveBack: (parts, at) => store.giveBack(parts, at),
+    giveBack: (policies, at) => store.giveBack(policies, at),
     leave: (turn) => store.leave(turn),
     settle: (settlement) => store.settle(settlement),
 
-    forget(places) {
-      // what was debited before the store forgets is gone there, and goes back where it is not: the store can tell
+    forget(stateRefs) {
+      // Give back all blocks. The store ignores units that were debited before its reset.
       const drop = () => {
-        for (const { scope, key } of places) table.get(scope, key)?.forget().forEach(giveBack)
+        for (const { ref, key } of stateRefs) table.get(ref, key)?.forget().forEach(giveBack)
       }
       drop()
-      const done = store.forget(places)
-      // nor can it be told here whether what was debited meanwhile was debited before or after
+      const done = store.forget(stateRefs)
+      // Drop again after the reset: a block that arrived meanwhile may have been debited before or after it.
       if (isPromise(done)) done.then(drop, drop)
       return done
     },
@@ -142,28 +156,13 @@ export function leases(store: Store, { time, share }: LeaseTerms): Leases {
       await background.settled()
     },
   }
-  return offerShortcut(leasing, (charged) => {
-    const { scope } = charged[0] as Charge
-    const wording = wordingFor(charged)
-    return (key) => {
-      const lease = table.get(scope, key)
-      if (lease === undefined || !lease.isOf(charged)) return undefined
-      const now = clock()
-      const block = lease.blocks[0]
-      // another block is taken by an ask, which is this one at the earliest
-      const refills = !lease.filling && lease.blocks.length === 1
-      if (block === undefined || block.isOver(now) || !block.spare(charged, refills)) return undefined
-      lease.count(now)
-      return lease.say(wording, block.at, now)
-    }
-  })
 }
 
-/** Whether a block of these can be taken: the outflow of a leaky bucket would not be even. */
-function leasable(parts: readonly Part[]): boolean {
-  const [first] = parts as [Part]
-  return parts.every(
-    ({ scope, key, policy }) =>
-      policy.algorithm !== "leakyBucket" && key === first.key && scope.limiter === first.scope.limiter,
+/** Whether the policies can be leased: one key, and no leaky bucket, because blocks would make its outflow uneven. */
+function leasable(policies: readonly PolicyRequest[]): boolean {
+  const [first] = policies as [PolicyRequest]
+  return policies.every(
+    ({ ref, key, policy }) =>
+      policy.algorithm !== "leakyBucket" && key === first.key && ref.limiter === first.ref.limiter,
   )
 }

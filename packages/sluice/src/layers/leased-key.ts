@@ -1,69 +1,54 @@
 import type { Level } from "../algorithm.js"
-import { countingOf, termsOf } from "../algorithms/index.js"
-import { type AnyTwin, twinOf } from "../algorithms/twin.js"
-import { allowedBy, type Decision, decide } from "../decision.js"
-import type { Charge } from "../policies.js"
+import { algorithmOf, parametersOf } from "../algorithms/index.js"
+import { flatCopy } from "../flat-copy.js"
 import { type Policy, samePolicy } from "../policy.js"
-import type { Answer, Part } from "../store.js"
-import type { LeaseTerms } from "./lease-terms.js"
+import type { PolicyRequest, StoreReply } from "../store.js"
+import type { LeaseSettings } from "./lease-options.js"
 
-/** The largest block: any policy can count that far in one step. */
+/** The largest block, in requests. Every policy can count that far in one step. */
 const MOST_ASKS = 100_000
-/** How many blocks a key has at the most: asks of different costs leave rests that only smaller ones fit in. */
+/** The most blocks per key. With different costs, blocks keep rests that only smaller requests can use. */
 const MOST_BLOCKS = 8
 
-/** Units that were debited from the store, and have not all been spent. */
+/** Units that were debited from the store, to be spent locally. */
 export class Block {
-  readonly parts: readonly Part[]
-  /** What is left for each part. */
+  readonly parts: readonly PolicyRequest[]
+  /** The units left for each policy. */
   readonly units: number[]
-  /** The moment of the debit, by the store's clock. */
+  /** The time of the debit, by the store's clock. */
   readonly at: number
-  /** From when to when it may be spent, by the clock of this process. */
+  /** The time in which it may be spent, by the clock of this process. */
   readonly since: number
   readonly until: number
-  /** What half of it is, for each part. */
+  /** Half of the initial units of each policy. */
   readonly #half: readonly number[]
-  /** Whether it was used since the last look. */
+  /** Whether it was used since the last sweep. */
   used = true
 
-  constructor(parts: readonly Part[], { granted, at }: Answer, since: number, lasts: number) {
-    this.parts = parts
-    this.units = parts.map(({ cost }) => granted * cost)
+  constructor(policies: readonly PolicyRequest[], { granted, at }: StoreReply, since: number, lasts: number) {
+    this.parts = policies
+    this.units = policies.map(({ cost }) => granted * cost)
     this.at = at
     this.since = since
     this.until = since + lasts
     this.#half = this.units.map((units) => units / 2)
   }
 
-  covers(parts: readonly Part[]): boolean {
-    for (let i = 0; i < parts.length; i += 1) {
-      if ((this.units[i] as number) < (parts[i] as Part).cost) return false
+  covers(policies: readonly PolicyRequest[]): boolean {
+    for (let i = 0; i < policies.length; i += 1) {
+      if ((this.units[i] as number) < (policies[i] as PolicyRequest).cost) return false
     }
     return true
   }
 
-  take(parts: readonly Part[]): void {
-    for (let i = 0; i < parts.length; i += 1) {
-      this.units[i] = (this.units[i] as number) - (parts[i] as Part).cost
+  take(policies: readonly PolicyRequest[]): void {
+    for (let i = 0; i < policies.length; i += 1) {
+      this.units[i] = (this.units[i] as number) - (policies[i] as PolicyRequest).cost
     }
     this.used = true
   }
 
-  /** Takes what an ask needs if all of it is there; with `half`, only while more than half of the block is. */
-  spare(parts: readonly Part[], half: boolean): boolean {
-    const { units } = this
-    for (let i = 0; i < units.length; i += 1) {
-      const left = units[i] as number
-      if (left < (parts[i] as Part).cost || (half && left <= (this.#half[i] as number))) return false
-    }
-    // as `take` does, which is one call too many for something that is done so often
-    for (let i = 0; i < units.length; i += 1) units[i] = (units[i] as number) - (parts[i] as Part).cost
-    this.used = true
-    return true
-  }
-
-  /** Whether half of it is gone under one of the policies. */
+  /** Whether at least half is spent under any policy. */
   isLow(): boolean {
     for (let i = 0; i < this.units.length; i += 1) {
       if ((this.units[i] as number) <= (this.#half[i] as number)) return true
@@ -71,84 +56,69 @@ export class Block {
     return false
   }
 
-  /** Whether its time is over, or cannot be told because the clock was set back. */
+  /** Whether its time is over, or unknown because the clock was set back. */
   isOver(now: number): boolean {
     return now >= this.until || now < this.since
   }
 
-  /** Whether it covers no ask any more: every ask costs something under each of the policies. */
+  /** Whether it covers no further request. Every request costs at least one unit under each policy. */
   isUsedUp(): boolean {
     return this.units.includes(0)
   }
 }
 
-/** What it takes to put answers to the same charges into words, found once: there are millions of them in a second. */
-export interface Wording {
-  readonly charged: readonly Charge[]
-  readonly name: string
-  /** Of one unit. */
-  readonly terms: unknown
-  /** If there is but one policy, and few words may do. */
-  readonly explainPlain: AnyTwin["explainPlain"]
-}
-
-export function wordingFor(charged: readonly Charge[]): Wording {
-  const [{ name, policy }, second] = charged as readonly [Charge, Charge?]
-  const { explainPlain } = twinOf(policy)
-  const terms = termsOf(policy, 1)
-  return { charged, name, terms, explainPlain: second === undefined ? explainPlain : undefined }
-}
-
-/** What this process holds of one key, and how much of it is asked for. */
+/** The blocks of one key in this process, and the rate of its requests. */
 export class Lease {
-  readonly parts: readonly Part[]
-  /** What it was last found to be of. */
-  #foundOf: readonly Part[]
-  readonly #terms: LeaseTerms
+  readonly parts: readonly PolicyRequest[]
+  readonly #key: string
+  readonly #settings: LeaseSettings
   /** Oldest first. */
   blocks: Block[] = []
   filling = false
-  /** Until when no block is taken, because the limit is near. */
+  /** Until when no block is fetched, because the limit is near. */
   #restUntil = 0
-  /** Counts how often the key was forgotten. */
+  /** Counts the resets of the key. */
   life = 0
-  /** Asks since `#since`, and how many a millisecond there were in the while before. */
+  /** Requests since `#since`. `#rate` is the number of requests per millisecond in the period before. */
   #asked = 0
   #since: number
   #rate = 0
   #askedLately = true
-  /** What the store last said of each part, and when; units that blocks hold count as spent in it. */
+  /** The store's last reply for each policy, and its time. Units held in blocks count as spent in it. */
   #levels: readonly Level[] = []
   #toldAt = 0
   #remaining: number[] = []
   #spent: number[] = []
 
-  constructor(parts: readonly Part[], terms: LeaseTerms, now: number) {
-    this.parts = parts
-    this.#foundOf = parts
-    this.#terms = terms
+  constructor(policies: readonly PolicyRequest[], settings: LeaseSettings, now: number) {
+    this.#key = flatCopy((policies[0] as PolicyRequest).key)
+    this.parts = this.kept(policies)
+    this.#settings = settings
     this.#since = now
   }
 
-  isOf(parts: readonly Part[]): boolean {
-    if (parts === this.#foundOf) return true
-    if (parts.length !== this.parts.length) return false
-    for (let i = 0; i < parts.length; i += 1) {
-      const { scope, policy } = parts[i] as Part
-      const own = this.parts[i] as Part
-      if (scope.id !== own.scope.id || !samePolicy(policy, own.policy)) return false
+  /** The same request, with a key that may be kept. */
+  kept(policies: readonly PolicyRequest[]): readonly PolicyRequest[] {
+    return policies.map((part) => ({ ...part, key: this.#key }))
+  }
+
+  isOf(policies: readonly PolicyRequest[]): boolean {
+    if (policies.length !== this.parts.length) return false
+    for (let i = 0; i < policies.length; i += 1) {
+      const { ref, policy } = policies[i] as PolicyRequest
+      const own = this.parts[i] as PolicyRequest
+      if (ref.id !== own.ref.id || !samePolicy(policy, own.policy)) return false
     }
-    this.#foundOf = parts
     return true
   }
 
   count(now: number): void {
     this.#asked += 1
     this.#askedLately = true
-    const { time } = this.#terms
+    const { time } = this.#settings
     const elapsed = now - this.#since
     if (elapsed >= 0 && elapsed < time / 2) return
-    // a clock that was set back tells no rate, and a rest is no longer than it was meant to be
+    // If the clock was set back, the rate is unknown and a rest must not last longer than planned.
     this.#rate = Math.max(this.#asked / elapsed, 0)
     this.#restUntil = Math.min(this.#restUntil, now + time)
     this.#asked = 0
@@ -156,100 +126,94 @@ export class Lease {
   }
 
   rest(now: number): void {
-    this.#restUntil = now + this.#terms.time
+    this.#restUntil = now + this.#settings.time
   }
 
   /**
-   * How many asks like this one a block should hold: what half its time needs, so that all blocks together are no
-   * more than a share of what remains.
+   * How many requests like this one the next block should hold: enough for half of its time. All blocks together hold at
+   * most the configured share of the remaining quota.
    */
-  wanted(parts: readonly Part[], now: number): number {
+  wanted(policies: readonly PolicyRequest[], now: number): number {
     if (now < this.#restUntil || this.#remaining.length === 0) return 0
-    const { time, share } = this.#terms
+    const { time, share } = this.#settings
     const lately = this.#asked / Math.max(now - this.#since, time / 10)
     let count = Math.min(Math.ceil((Math.max(this.#rate, lately) * time) / 2), MOST_ASKS)
-    for (let i = 0; i < parts.length; i += 1) {
+    for (let i = 0; i < policies.length; i += 1) {
       const room = (this.#remaining[i] as number) * share - this.#held(i)
-      count = Math.min(count, Math.floor(room / (parts[i] as Part).cost))
+      count = Math.min(count, Math.floor(room / (policies[i] as PolicyRequest).cost))
     }
     return count
   }
 
-  /** Whether to take another block, ahead of need; `block` is the one that has covered an ask. */
+  /** Whether to fetch another block before it is needed. `block` is the one that covers the current request. */
   isLow(block: Block | undefined): boolean {
     if (this.blocks.length >= MOST_BLOCKS) return false
     return block === undefined || (block === this.blocks.at(-1) && block.isLow())
   }
 
-  /** The oldest block that covers an ask. */
-  blockFor(parts: readonly Part[]): Block | undefined {
-    for (const block of this.blocks) if (block.covers(parts)) return block
+  /** The oldest block that covers a request. */
+  blockFor(policies: readonly PolicyRequest[]): Block | undefined {
+    for (const block of this.blocks) if (block.covers(policies)) return block
     return undefined
   }
 
-  /** What blocks hold of a part. */
-  #held(part: number): number {
+  /** The units of one policy in all blocks. */
+  #held(policy: number): number {
     let held = 0
-    for (let i = 0; i < this.blocks.length; i += 1) held += (this.blocks[i] as Block).units[part] as number
+    for (let i = 0; i < this.blocks.length; i += 1) held += (this.blocks[i] as Block).units[policy] as number
     return held
   }
 
-  /** Notes what the store said of the key. */
-  learn(parts: readonly Part[], { levels, source }: Answer, now: number): void {
+  /** Notes the store's reply for the key. */
+  learn(policies: readonly PolicyRequest[], { levels, source }: StoreReply, now: number): void {
     if (source !== undefined) return
     this.#levels = levels
     this.#toldAt = now
-    const told = parts.map(({ policy, cost }, i) =>
-      countingOf(policy).algorithm.explain(termsOf(policy, cost), levels[i] as Level),
+    const told = policies.map(({ policy, cost }, i) =>
+      algorithmOf(policy).explain(parametersOf(policy, cost), levels[i] as Level),
     )
     this.#remaining = told.map(({ remaining }) => remaining)
     this.#spent = told.map(({ limit, remaining }) => limit - remaining)
   }
 
-  /** The block that was granted to an ask sent at `sentAt`. */
-  blockOf(parts: readonly Part[], answer: Answer, sentAt: number): Block {
-    let lasts = this.#terms.time
-    for (let i = 0; i < parts.length; i += 1) {
-      const { policy, cost } = parts[i] as Part
-      const holds = twinOf(policy).holds(termsOf(policy, cost), answer.levels[i] as Level)
+  /** Makes a block from the reply to a request sent at `sentAt`. */
+  blockOf(policies: readonly PolicyRequest[], reply: StoreReply, sentAt: number): Block {
+    let lasts = this.#settings.time
+    for (let i = 0; i < policies.length; i += 1) {
+      const { policy, cost } = policies[i] as PolicyRequest
+      const holds = algorithmOf(policy).countsInFull(parametersOf(policy, cost), reply.levels[i] as Level)
       lasts = Math.min(lasts, holds / 1_000)
     }
-    return new Block(parts, answer, sentAt, lasts)
+    return new Block(policies, reply, sentAt, lasts)
   }
 
-  /** The answer to an ask that a block has covered: what the store last said, less what blocks still hold. */
-  answer(parts: readonly Part[], at: number, now: number): Answer {
-    const levels: Level[] = new Array(parts.length)
-    for (let i = 0; i < parts.length; i += 1) levels[i] = this.#levelOf(i, (parts[i] as Part).policy, now)
+  /** The reply to a request that a block covers: the store's last levels, without the units that blocks still hold. */
+  answer(policies: readonly PolicyRequest[], at: number, now: number): StoreReply {
+    const levels: Level[] = new Array(policies.length)
+    for (let i = 0; i < policies.length; i += 1)
+      levels[i] = this.#levelOf(i, (policies[i] as PolicyRequest).policy, now)
     return { granted: 1, levels, at, source: "lease" }
   }
 
-  /** The same in words. */
-  say({ charged, name, terms, explainPlain }: Wording, at: number, now: number): Decision {
-    const told = explainPlain?.(terms, this.#levels[0] as Level, this.#unspent(0), this.#age(now))
-    if (told === undefined) return decide(charged, this.answer(charged, at, now))
-    return allowedBy(name, told, "lease")
-  }
-
   #levelOf(part: number, policy: Policy, now: number): Level {
-    const twin = twinOf(policy)
-    const terms = termsOf(policy, 1)
-    const level = twin.before(terms, this.#levels[part] as Level, this.#unspent(part))
-    return twin.later(terms, level, this.#age(now))
+    const algorithm = algorithmOf(policy)
+    const parameters = parametersOf(policy, 1)
+    const level = algorithm.levelBefore(parameters, this.#levels[part] as Level, this.#unspent(part))
+    return algorithm.levelLater(parameters, level, this.#age(now))
   }
 
-  /** What of a part the store has counted as spent and blocks still hold. */
-  #unspent(part: number): number {
-    // what a gift or time has brought back to the store is not there twice
-    return Math.min(this.#held(part), this.#spent[part] as number)
+  /** Units of a policy that the store counts as spent although blocks still hold them. */
+  #unspent(policy: number): number {
+    // `min`: units that have come back in the store meanwhile must not count twice.
+    return Math.min(this.#held(policy), this.#spent[policy] as number)
   }
 
-  /** Microseconds since the store last said something. */
+  /** Microseconds since the store's last reply. */
   #age(now: number): number {
     return Math.max(0, Math.floor((now - this.#toldAt) * 1_000))
   }
 
-  /** Takes away a block that has run out, of time or of units. */
+  /** Removes a block that has no time or no units left. */
   dropEnded(now: number): Block | undefined {
     for (let i = 0; i < this.blocks.length; i += 1) {
       const block = this.blocks[i] as Block
@@ -258,7 +222,7 @@ export class Lease {
     return undefined
   }
 
-  /** Takes away what was not used since the last time, and what has run out. */
+  /** Removes blocks that were not used since the last sweep or whose time is over. */
   dropUnused(now: number): Block[] {
     const dropped = this.blocks.filter((block) => !block.used || block.isOver(now))
     this.blocks = this.blocks.filter((block) => !dropped.includes(block))
@@ -270,14 +234,14 @@ export class Lease {
     return this.blocks.splice(0)
   }
 
-  /** Whether nothing is held and nobody has asked since the last time. */
+  /** Whether it has no blocks and got no request since the last sweep. */
   isIdle(): boolean {
     const idle = this.blocks.length === 0 && !this.filling && !this.#askedLately
     this.#askedLately = false
     return idle
   }
 
-  /** The store has forgotten the key, or some policies of it: the blocks that were debited before. */
+  /** After a reset of the key, or of some of its policies: removes and returns its blocks. */
   forget(): Block[] {
     this.life += 1
     this.#remaining = []

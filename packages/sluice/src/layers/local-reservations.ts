@@ -1,23 +1,23 @@
-import type { Place } from "../state-key.js"
-import type { Part } from "../store.js"
+import type { StateRef } from "../state-key.js"
+import type { PolicyRequest } from "../store.js"
 
-/** Something that was reserved in this process. */
+/** A reservation made in this process during an outage. Its keys are escaped, which bounds their length. */
 export interface Reserved {
-  readonly place: Place
-  readonly parts: readonly Part[]
-  /** The moment of the debit, and when it can no longer be settled, by the clock of this process. */
+  readonly place: StateRef
+  readonly parts: readonly PolicyRequest[]
+  /** The time of the debit, and the end of the time to settle it, by the clock of this process. */
   readonly at: number
   readonly till: number
-  /** What of it the store has been charged for, by the name of a place, and when by the clock of the store. */
+  /** The units that the store was charged for, by the name of a state. `at` is the time of the charge, by the store's clock. */
   readonly charged: Map<string, { readonly units: number; readonly at: number }>
 }
 
-/** The same for the same place. */
-export function nameOf({ scope, key }: Place): string {
-  return `${scope.id}:${key}`
+/** The name of a state whose key is escaped. */
+export function nameOf({ ref, key }: StateRef): string {
+  return ref.head + key + ref.tail
 }
 
-/** What was reserved in this process and is not settled, at most so many: the oldest go first. */
+/** The open reservations of this process. When it is full, the oldest is forgotten. */
 export class LocalReservations {
   readonly #most: number
   readonly #byNote = new Map<string, Reserved>()
@@ -33,30 +33,30 @@ export class LocalReservations {
       this.#remove(oldest)
     }
     this.#byNote.set(nameOf(reserved.place), reserved)
-    for (const part of reserved.parts) {
-      const here = this.#byPlace.get(nameOf(part)) ?? new Set()
-      this.#byPlace.set(nameOf(part), here.add(reserved))
+    for (const policy of reserved.parts) {
+      const here = this.#byPlace.get(nameOf(policy)) ?? new Set()
+      this.#byPlace.set(nameOf(policy), here.add(reserved))
     }
   }
 
-  /** Takes out what was noted in a place, if it can be settled still. */
-  take(place: Place, now: number): Reserved | undefined {
-    const reserved = this.#byNote.get(nameOf(place))
+  /** Removes and returns the reservation with this note, if it can still be settled. */
+  take(stateRef: StateRef, now: number): Reserved | undefined {
+    const reserved = this.#byNote.get(nameOf(stateRef))
     if (reserved !== undefined) this.#remove(reserved)
     return reserved !== undefined && reserved.till > now ? reserved : undefined
   }
 
-  /** What was reserved of a place, the oldest first. */
-  of(place: Place): Iterable<Reserved> {
-    return this.#byPlace.get(nameOf(place)) ?? []
+  /** The reservations on one state, oldest first. */
+  of(stateRef: StateRef): Iterable<Reserved> {
+    return this.#byPlace.get(nameOf(stateRef)) ?? []
   }
 
   #remove(reserved: Reserved): void {
     this.#byNote.delete(nameOf(reserved.place))
-    for (const part of reserved.parts) {
-      const here = this.#byPlace.get(nameOf(part))
+    for (const policy of reserved.parts) {
+      const here = this.#byPlace.get(nameOf(policy))
       here?.delete(reserved)
-      if (here?.size === 0) this.#byPlace.delete(nameOf(part))
+      if (here?.size === 0) this.#byPlace.delete(nameOf(policy))
     }
   }
 }

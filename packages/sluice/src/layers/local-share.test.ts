@@ -35,7 +35,7 @@ describe("a share of a policy", () => {
       const own = localShare(policy, share)
       const [most, ownMost] = [policy, own].map((each) => ("limit" in each ? each.limit : each.capacity))
       expect(ownMost).toBeLessThanOrEqual(Math.max((most as number) * share, 1))
-      // no policy is slower than one unit in ten years
+      // No policy is slower than one unit in ten years.
       if (!("every" in policy) || !("every" in own) || own.every === LONGEST_MS) return
       const rate = (each: typeof policy) => ("refill" in each ? each.refill : each.leak) / each.every
       expect(rate(own as typeof policy)).toBeLessThanOrEqual(rate(policy) * share * 1.000_001)

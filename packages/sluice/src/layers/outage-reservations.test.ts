@@ -9,6 +9,7 @@ import {
   tokenBucket,
 } from "sluice"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { withLayers } from "./compose.js"
 import { outage } from "./outage.js"
 
 beforeEach(() => {
@@ -18,9 +19,9 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A store elsewhere, of which calls of some kinds are refused or lost, or held up when they are charges. */
+/** A remote store that can refuse or lose some kinds of calls, or delay charges. */
 function setUp(policy: Policies) {
-  const ledger = memoryStore()
+  const baseStore = memoryStore()
   const fault = { refuses: [] as string[], loses: [] as string[], holdsCharges: false }
   const held: (() => void)[] = []
   const reach = <T>(kind: string, run: () => T): Promise<T> => {
@@ -32,18 +33,20 @@ function setUp(policy: Policies) {
     if (kind !== "charge" || !fault.holdsCharges) return Promise.resolve(value)
     return new Promise((resolve) => held.push(() => resolve(value)))
   }
-  const store: Store = {
-    ask: (ask) => reach(ask.mode, () => ledger.ask(ask)),
-    giveBack: (parts, at) => reach("giveBack", () => ledger.giveBack(parts, at)),
-    leave: (turn) => reach("leave", () => ledger.leave(turn)),
-    settle: (settlement) => reach("settle", () => ledger.settle(settlement)),
-    forget: (places) => reach("forget", () => ledger.forget(places)),
-    layers: { leases: () => expect.fail(), outage },
-  }
+  const store: Store = withLayers(
+    {
+      decide: (request) => reach(request.mode, () => baseStore.decide(request)),
+      giveBack: (policies, at) => reach("giveBack", () => baseStore.giveBack(policies, at)),
+      leave: (turn) => reach("leave", () => baseStore.leave(turn)),
+      settle: (settlement) => reach("settle", () => baseStore.settle(settlement)),
+      forget: (stateRefs) => reach("forget", () => baseStore.forget(stateRefs)),
+    },
+    { outage },
+  )
   const limiter = createLimiter({ policy, store, outage: { deadline: 50, then: { local: 1 } } })
-  const direct = createLimiter({ policy, store: ledger })
+  const direct = createLimiter({ policy, store: baseStore })
   const remaining = async () => (await direct.peek("k")).remaining
-  /** Has the store answer again, and be told what was spent without it. */
+  /** Lets the store recover, and be charged for local spends. */
   const recover = async () => {
     fault.refuses = []
     await vi.advanceTimersByTimeAsync(300)
@@ -63,7 +66,7 @@ describe("a reservation that was made without the store", () => {
     await vi.advanceTimersByTimeAsync(4_000)
     await limiter.tryAcquire("k", { cost: 5 })
     await recover()
-    // 11 less 4 that have come back
+    // 11 minus 4 that have come back.
     expect(await remaining()).toBe(3)
     await direct.tryAcquire("k", { cost: 3 })
     expect(await cancel()).toBe(true)
@@ -179,7 +182,7 @@ describe("a reservation that was made without the store", () => {
     const policies = { a: hourly, b: fixedWindow({ limit: 100, window: "1h" }) }
     const { limiter, direct, fault, recover } = setUp(policies)
     fault.refuses = ["all"]
-    const { settle } = await limiter.reserve("k", { cost: 5 })
+    const { settle } = await limiter.reserve("k", { cost: { a: 5, b: 5 } })
     await recover()
     fault.loses = ["giveBack"]
     await expect(settle({ a: 1, b: 25 })).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
@@ -195,17 +198,17 @@ describe("a reservation that was made without the store", () => {
     const { limiter, direct, fault, recover } = setUp(policies)
     const all = async () => (await direct.peek("k")).policies?.map((policy) => policy.remaining)
     fault.refuses = ["all"]
-    const { settle, cancel } = await limiter.reserve("k", { cost: 5 })
+    const { settle, cancel } = await limiter.reserve("k", { cost: { a: 5, b: 5 } })
     await recover()
     expect(await all()).toEqual([5, 5])
     fault.refuses = ["giveBack"]
-    await expect(settle(1)).rejects.toMatchObject({ code: "STORE_REFUSED" })
-    // given up, until one looks
+    await expect(settle({ a: 1, b: 1 })).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    // The circuit is open until a probe.
     fault.refuses = ["all"]
     for (let i = 0; i < 6; i += 1) await limiter.tryAcquire("other")
     fault.refuses = []
     await vi.advanceTimersByTimeAsync(300)
-    expect(await settle(1)).toBe(true)
+    expect(await settle({ a: 1, b: 1 })).toBe(true)
     expect(await all()).toEqual([9, 9])
     expect(await cancel()).toBe(false)
   })

@@ -1,49 +1,48 @@
 import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
 import { afterEach, expect, test, vi } from "vitest"
-import { outage } from "./outage.js"
-import type { OutageChange } from "./outage-terms.js"
+import type { OutageChange } from "./outage-options.js"
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A store of several parts, each for the keys that begin with its letter. */
+/** A store of several shards, each for the keys that start with its letter. */
 function setUp(onChange: (change: OutageChange) => void) {
-  const ledger = memoryStore()
+  const baseStore = memoryStore()
   const missing = new Set<string>()
   const partOf = ({ key }: { key: string }) => key[0] ?? ""
   const store: Store = {
-    ...ledger,
-    async ask(ask) {
-      if (ask.parts.some((part) => missing.has(partOf(part)))) throw new SluiceError("STORE_REFUSED", "gone")
-      return ledger.ask(ask)
+    ...baseStore,
+    async decide(request) {
+      if (request.policies.some((policy) => missing.has(partOf(policy))))
+        throw new SluiceError("STORE_REFUSED", "gone")
+      return baseStore.decide(request)
     },
-    layers: {
-      leases: () => expect.fail(),
-      outage: (below, terms) => outage(below, terms, ([first]) => partOf(first ?? { key: "" })),
-    },
+    remote: true,
+    denyCache: false,
+    shardOf: ([first]) => partOf(first ?? { key: "" }),
   }
   const policy = fixedWindow({ limit: 1_000, window: "1h" })
   const limiter = createLimiter({ policy, store, outage: { then: "closed", onChange } })
-  const asks = (key: string) => Promise.all(Array.from({ length: 20 }, () => limiter.tryAcquire(key)))
-  return { limiter, missing, asks }
+  const requests = (key: string) => Promise.all(Array.from({ length: 20 }, () => limiter.tryAcquire(key)))
+  return { limiter, missing, asks: requests }
 }
 
 test("a part of a store that fails is given up alone, and told of once with others like it", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout"] })
   const changes: OutageChange[] = []
-  const { limiter, missing, asks } = setUp((change) => changes.push(change))
+  const { limiter, missing, asks: requests } = setUp((change) => changes.push(change))
   missing.add("a").add("b")
   for (const key of ["a", "b"]) {
-    expect((await asks(key)).every(({ allowed, degraded }) => !allowed && degraded)).toBe(true)
+    expect((await requests(key)).every(({ allowed, degraded }) => !allowed && degraded)).toBe(true)
   }
-  expect((await asks("c")).every(({ allowed, degraded }) => allowed && !degraded)).toBe(true)
+  expect((await requests("c")).every(({ allowed, degraded }) => allowed && !degraded)).toBe(true)
   expect(limiter.health).toEqual({ reachable: false, degraded: 40 })
   expect(changes).toMatchObject([{ reachable: false, error: { message: "gone" } }])
   missing.clear()
   await vi.advanceTimersByTimeAsync(130)
-  expect((await asks("a")).at(-1)).toMatchObject({ degraded: true })
-  expect((await asks("a")).at(-1)).toMatchObject({ degraded: false })
+  expect((await requests("a")).at(-1)).toMatchObject({ degraded: true })
+  expect((await requests("a")).at(-1)).toMatchObject({ degraded: false })
   expect(limiter.health.reachable).toBe(false)
-  await asks("b")
+  await requests("b")
   expect(limiter.health.reachable).toBe(true)
   expect(changes).toHaveLength(2)
   vi.useRealTimers()
@@ -51,11 +50,11 @@ test("a part of a store that fails is given up alone, and told of once with othe
 
 test("a listener that throws keeps nobody from an answer", async () => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
-  const { missing, asks } = setUp(() => {
+  const { missing, asks: requests } = setUp(() => {
     throw new Error("no pager")
   })
   missing.add("a")
-  expect(await asks("a")).toHaveLength(20)
+  expect(await requests("a")).toHaveLength(20)
   expect(warned).toHaveBeenCalledOnce()
   expect(warned.mock.calls[0]?.[0]).toContain("no pager")
 })

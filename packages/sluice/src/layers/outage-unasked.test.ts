@@ -1,36 +1,28 @@
-import { type Ask, createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
+import { createLimiter, fixedWindow, memoryStore, SluiceError, type Store } from "sluice"
+import type { StoreRequest } from "sluice/store"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { withLayers } from "./compose.js"
 import { denyCache } from "./deny-cache.js"
 import { leases } from "./lease.js"
 import { outage } from "./outage.js"
-import type { OutageChange, OutageOptions } from "./outage-terms.js"
+import type { OutageChange, OutageOptions } from "./outage-options.js"
 
-/** A limiter of one an hour on a store that can be out of reach, with a key of which nothing is left. */
+/** A limiter of one per hour on a store that can be unreachable, with an exhausted key. */
 async function setUp(options: OutageOptions = {}) {
-  const ledger = memoryStore()
+  const baseStore = memoryStore()
   let isOut = false
   const asked: string[] = []
-  /** Asks of the deny cache, which a shortcut does not make. */
-  const cacheAsked = vi.fn()
-  const watched = (inner: Store) => {
-    const cache = denyCache(inner)
-    const { ask } = cache
-    return Object.assign(cache, {
-      ask(asked: Ask) {
-        cacheAsked()
-        return ask(asked)
+  const store: Store = withLayers(
+    {
+      ...baseStore,
+      async decide(request: StoreRequest) {
+        asked.push(request.mode === "charge" ? "charge" : String(request.policies[0]?.key))
+        if (isOut) throw new SluiceError("STORE_REFUSED", "connection refused")
+        return baseStore.decide(request)
       },
-    })
-  }
-  const store: Store = {
-    ...ledger,
-    async ask(ask) {
-      asked.push(ask.mode === "charge" ? "charge" : String(ask.parts[0]?.key))
-      if (isOut) throw new SluiceError("STORE_REFUSED", "connection refused")
-      return ledger.ask(ask)
     },
-    layers: { denyCache: watched, leases, outage },
-  }
+    { denyCache, leases, outage },
+  )
   const changes: OutageChange[] = []
   const limiter = createLimiter({
     policy: fixedWindow({ limit: 1, window: "1h" }),
@@ -43,11 +35,8 @@ async function setUp(options: OutageOptions = {}) {
   const setOut = (to: boolean) => {
     isOut = to
   }
-  return { limiter, changes, asked, cacheAsked, setOut }
+  return { limiter, changes, asked, setOut }
 }
-
-/** What is remembered of a key, by an ask that is made and by one that needs none. */
-const ways = { "a shortcut": undefined, "an ask": { cost: 1 } }
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] })
@@ -56,26 +45,26 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe.each(Object.entries(ways))("a denial that is remembered, by %s", (_name, options) => {
-  test("does not keep the store from being given up", async () => {
+describe("a cached denial", () => {
+  test("does not keep the circuit breaker from opening", async () => {
     const { limiter, setOut } = await setUp()
     setOut(true)
     for (let i = 0; i < 5; i += 1) {
       for (let j = 0; j < 3; j += 1) {
-        expect(await limiter.tryAcquire("spent", options)).toMatchObject({ allowed: false, source: "cache" })
+        expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false, source: "cache" })
       }
       await expect(limiter.tryAcquire(`k${i}`)).rejects.toMatchObject({ code: "STORE_REFUSED" })
     }
     expect(limiter.health.reachable).toBe(false)
   })
 
-  test("does not say that the store is back, and whoever asks next looks", async () => {
+  test("does not close the circuit breaker, and the next request probes the store", async () => {
     const { limiter, changes, asked, setOut } = await setUp()
     setOut(true)
     for (let i = 0; i < 5; i += 1) await limiter.tryAcquire(`k${i}`).catch(() => {})
-    await expect(limiter.tryAcquire("spent", options)).rejects.toMatchObject({ code: "STORE_REFUSED" })
+    await expect(limiter.tryAcquire("spent")).rejects.toMatchObject({ code: "STORE_REFUSED" })
     vi.advanceTimersByTime(130)
-    expect(await limiter.tryAcquire("spent", options)).toMatchObject({ source: "cache" })
+    expect(await limiter.tryAcquire("spent")).toMatchObject({ source: "cache" })
     expect(limiter.health.reachable).toBe(false)
     expect(changes).toHaveLength(1)
     setOut(false)
@@ -97,15 +86,4 @@ test("a store that is back is told what was spent without it before a denial is 
   asked.length = 0
   expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false })
   expect(asked).toContain("charge")
-})
-
-test("what is owed for one key keeps nobody else from a shortcut", async () => {
-  const { limiter, cacheAsked, setOut } = await setUp({ then: { local: 1 } })
-  setOut(true)
-  expect(await limiter.tryAcquire("seen once")).toMatchObject({ source: "fallback" })
-  setOut(false)
-  await limiter.tryAcquire("other")
-  cacheAsked.mockClear()
-  expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false, source: "cache" })
-  expect(cacheAsked).not.toHaveBeenCalled()
 })

@@ -9,14 +9,15 @@ import {
   tokenBucket,
 } from "sluice"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { withLayers } from "./compose.js"
 import { outage } from "./outage.js"
-import type { OutageChange, OutageOptions } from "./outage-terms.js"
+import type { OutageChange, OutageOptions } from "./outage-options.js"
 
 const policy = fixedWindow({ limit: 4, window: "1h" })
 
-/** A store elsewhere: it answers, or holds its answers back, or refuses. */
+/** A remote store that replies, delays its replies, or refuses. */
 function setUp(options: OutageOptions, limits = {}) {
-  const ledger = memoryStore()
+  const baseStore = memoryStore()
   let state: "answers" | "hangs" | "refuses" = "answers"
   const held: (() => void)[] = []
   let asked = 0
@@ -29,14 +30,16 @@ function setUp(options: OutageOptions, limits = {}) {
       else resolve(value.it)
     })
   }
-  const store: Store = {
-    ask: (ask) => reach(() => ledger.ask(ask)),
-    giveBack: (parts, at) => reach(() => ledger.giveBack(parts, at)),
-    leave: (turn) => reach(() => ledger.leave(turn)),
-    settle: (settlement) => reach(() => ledger.settle(settlement)),
-    forget: (places) => reach(() => ledger.forget(places)),
-    layers: { leases: () => expect.fail(), outage },
-  }
+  const store: Store = withLayers(
+    {
+      decide: (request) => reach(() => baseStore.decide(request)),
+      giveBack: (policies, at) => reach(() => baseStore.giveBack(policies, at)),
+      leave: (turn) => reach(() => baseStore.leave(turn)),
+      settle: (settlement) => reach(() => baseStore.settle(settlement)),
+      forget: (stateRefs) => reach(() => baseStore.forget(stateRefs)),
+    },
+    { outage },
+  )
   const changes: OutageChange[] = []
   const limiter = createLimiter({
     policy,
@@ -44,10 +47,10 @@ function setUp(options: OutageOptions, limits = {}) {
     outage: { deadline: 50, onChange: (change) => changes.push(change), ...options },
     ...limits,
   })
-  const direct = createLimiter({ policy, store: ledger })
+  const direct = createLimiter({ policy, store: baseStore })
   return {
     limiter,
-    ledger,
+    ledger: baseStore,
     direct,
     changes,
     set: (to: typeof state) => {
@@ -67,7 +70,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Lets time pass until something is over. */
+/** Waits for a promise, after advancing the fake timers. */
 async function after<T>(ms: number, wait: Promise<T>): Promise<T> {
   wait.catch(() => {})
   await vi.advanceTimersByTimeAsync(ms)
@@ -111,7 +114,7 @@ describe("an ask that is not answered in time", () => {
       limit: 4,
     })
     expect(limiter.health).toEqual({ reachable: true, degraded: 1 })
-    // it was let through: what it was granted stays spent
+    // The request passed, so its grant stays spent.
     release()
     await vi.advanceTimersByTimeAsync(1)
     expect(await direct.peek("k")).toMatchObject({ remaining: 3 })
@@ -174,7 +177,7 @@ describe("a store that does not answer", () => {
     for (let i = 0; i < 10; i += 1) await limiter.tryAcquire("k")
     set("answers")
     await vi.advanceTimersByTimeAsync(130)
-    // one looks whether the store is there; then two that were let through here are told to it
+    // One request probes the store. Then the two units admitted locally are charged.
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 2, source: "store" })
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: false, remaining: 0, source: "store" })
     expect(await direct.peek("k")).toMatchObject({ remaining: 0 })
@@ -200,7 +203,7 @@ describe("a store that does not answer", () => {
     set("refuses")
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, degraded: true })
     set("answers")
-    // one that skips a policy pays nothing of it
+    // A request that skips a policy pays nothing under it.
     for (let i = 0; i < 2; i += 1)
       await after(200, limiter.tryAcquire("k", { cost: { tokens: 0 } as object }))
     await after(0, limiter.tryAcquire("k"))
@@ -227,7 +230,7 @@ describe("a store that does not answer", () => {
     await limiter.tryAcquire("k")
     set("answers")
     await limiter.tryAcquire("other")
-    // it answers for one key, and is gone when it is told of the other
+    // The store replies for one key, and fails when it is charged for the other.
     set("refuses")
     await limiter.tryAcquire("k")
     set("answers")
@@ -239,8 +242,12 @@ describe("a store that does not answer", () => {
 
   test("is told of debt, and of the turns of those who wait", async () => {
     const bucket = tokenBucket({ capacity: 10, refill: 10, every: 1_000 })
-    const { limiter, ledger, set } = setUp({ then: { local: 0.5 } }, { policy: bucket, name: "waits" })
-    const inFull = createLimiter({ policy: bucket, name: "waits", store: ledger })
+    const {
+      limiter,
+      ledger: baseStore,
+      set,
+    } = setUp({ then: { local: 0.5 } }, { policy: bucket, name: "waits" })
+    const inFull = createLimiter({ policy: bucket, name: "waits", store: baseStore })
     set("refuses")
     await limiter.charge("owed", 9)
     const waits = Array.from({ length: 40 }, () => limiter.acquire("k"))
@@ -249,7 +256,7 @@ describe("a store that does not answer", () => {
     await vi.advanceTimersByTimeAsync(150)
     for (const key of ["other", "k", "owed"]) await limiter.peek(key)
     await vi.advanceTimersByTimeAsync(0)
-    // 40 units less those that have come back meanwhile, 10 to a second
+    // 40 units minus those that have come back meanwhile, 10 per second.
     const { retryAfter } = await inFull.peek("k", { cost: 10 })
     expect(retryAfter).toBeGreaterThan(3_700)
     expect(retryAfter).toBeLessThanOrEqual(4_000)
@@ -279,12 +286,12 @@ describe("a store that does not answer", () => {
   test("has not reset what it could not, and has what it could", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
     set("refuses")
-    const ask = async () => (await limiter.tryAcquire("k")).allowed
-    expect([await ask(), await ask(), await ask()]).toEqual([true, true, false])
+    const request = async () => (await limiter.tryAcquire("k")).allowed
+    expect([await request(), await request(), await request()]).toEqual([true, true, false])
     await expect(limiter.reset("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
-    expect(await ask()).toBe(false)
+    expect(await request()).toBe(false)
     set("answers")
-    // once the store is back, nothing is owed of what was reset
+    // After the store recovered, nothing is owed for reset keys.
     await vi.advanceTimersByTimeAsync(200)
     await limiter.reset("k")
     await limiter.tryAcquire("k")

@@ -1,43 +1,61 @@
 import { Background } from "../background.js"
 import { monotonic } from "../clock.js"
+import { Deferred, isPromise, type Listener, subscribe } from "../deferred.js"
 import { SluiceError, shown } from "../errors.js"
-import { isPromise, Later, type Listener, tell } from "../later.js"
-import { offerShortcut, shortcutOf } from "../shortcut.js"
-import type { Place } from "../state-key.js"
-import type { Answer, Ask, Guarded, Part, Store, Turn } from "../store.js"
-import type { Stretch } from "../stretch.js"
+import { listener } from "../events.js"
+import { soon, warn } from "../runtime.js"
+import type { StateRef } from "../state-key.js"
+import type { PolicyRequest, Store, StoreReply, StoreRequest, Turn } from "../store.js"
 import { Breaker } from "./breaker.js"
 import { Deadlines, type Due } from "./deadlines.js"
 import { type Fallback, fallbackOf } from "./fallback.js"
-import type { OutageChange, OutageTerms } from "./outage-terms.js"
+import type { OutageChange, OutageSettings } from "./outage-options.js"
+
+/** Whether a limiter reaches its store. */
+export interface Health {
+  /** Whether every circuit breaker of the store is closed. */
+  readonly reachable: boolean
+  /** How many decisions were made without the store. */
+  readonly degraded: number
+}
+
+/** A store that replies within the deadline. */
+export interface Guarded extends Store {
+  readonly health: Health
+}
 
 /**
- * Has an answer in time, whatever becomes of the store: no call is waited for past the deadline, none is made while the
- * store is given up, and what is said instead is as the policy for outages has it. What may have run is never sent
- * again; an answer that comes too late is taken back if nobody was let through by it.
+ * Replies within the deadline, whatever happens to the store. It adds a deadline, a circuit breaker and a fallback:
  *
- * `shardOf` tells what places lie in of a store that can fail in part, of which there are a few: each is given up on its
- * own.
+ * - No call waits past the deadline.
+ * - While the circuit is open, no call is made except probes.
+ * - The fallback decides as `policy` says.
+ *
+ * A call that may have run is never repeated. A grant that arrives too late is given back, except under `"open"`: there the
+ * request has passed.
+ *
+ * `shardOf` names the shard of some states, for a store that can fail in part. Each shard has its own circuit breaker, so
+ * there should be few.
  */
 export function outage(
   store: Store,
-  { deadline, policy, onChange }: OutageTerms,
-  shardOf?: (places: readonly Place[]) => string,
+  { deadline, policy, onChange }: OutageSettings,
+  shardOf?: Store["shardOf"],
 ): Guarded {
   const deadlines = new Deadlines(deadline)
   const breakers = new Map<string, Breaker>()
-  /** How many parts of the store are given up. */
+  /** How many circuits are open. */
   let missing = 0
   const background = new Background()
   const fallback: Fallback = fallbackOf(policy)
   let degraded = 0
 
-  /** Whoever listens and fails does not keep callers from their answers. */
+  /** Calls the listener. Its errors become warnings, so that callers still get their replies. */
   const announce = (change: OutageChange) => {
     try {
       onChange(change)
     } catch (error) {
-      process.emitWarning(`outage.onChange threw: ${error instanceof Error ? error.stack : shown(error)}`)
+      warn(`outage.onChange threw: ${error instanceof Error ? error.stack : shown(error)}`)
     }
   }
 
@@ -49,9 +67,9 @@ export function outage(
     })
   const only = shardOf === undefined ? newBreaker() : undefined
 
-  const breakerOf = (places: readonly Place[]): Breaker => {
+  const breakerOf = (stateRefs: readonly StateRef[]): Breaker => {
     if (shardOf === undefined) return only as Breaker
-    const shard = shardOf(places)
+    const shard = shardOf(stateRefs)
     let breaker = breakers.get(shard)
     if (breaker === undefined) {
       breaker = newBreaker()
@@ -69,71 +87,92 @@ export function outage(
       },
     )
 
+  /** When the store last refused a write, by the monotonic clock. A successful write clears it. */
+  let refusedWriteAt = Number.NEGATIVE_INFINITY
+
   const judge = (breaker: Breaker, error: unknown) => {
-    if (isOutage(error)) breaker.failed(error)
+    const code = codeOf(error)
+    if (ofOneRequest.has(code)) refusedWriteAt = monotonic()
+    if (code === CROWDED) breaker.unasked()
+    else if (isOutage(error) && !ofOneRequest.has(code)) breaker.failed(error)
     else breaker.succeeded()
   }
 
-  /** Gives back what was granted to somebody who has been answered without it. */
-  const takeBack = (ask: Ask, { granted, at, turn, marks }: Answer) => {
+  /** Gives back units that were granted too late, after the fallback had decided. */
+  const takeBack = (request: StoreRequest, { granted, at, turn, receipt }: StoreReply) => {
     if (granted === 0 || policy === "open") return
-    const { parts, mode, note } = ask
+    const { policies, mode, note } = request
     background.run(() => {
-      if (mode === "book" && turn !== undefined && marks !== undefined) {
-        return store.leave({ parts, at: turn, marks })
+      if (mode === "book" && turn !== undefined && receipt !== undefined) {
+        return store.leave({ policies, at: turn, receipt })
       }
       if (mode === "reserve" && note !== undefined) {
-        return store.settle({ place: note.place, back: parts, more: [], maxWait: 0 })
+        return store.settle({ ref: note.place, back: policies, more: [], maxWait: 0 })
       }
       if (mode !== "spend") return
-      return store.giveBack(granted === 1 ? parts : parts.map((part) => times(part, granted)), at)
+      return store.giveBack(granted === 1 ? policies : policies.map((policy) => times(policy, granted)), at)
     })
   }
 
-  /** What is answered in place of the store; the error again if there is nothing to say. */
-  const instead = <T>(breaker: Breaker, ask: Ask | undefined, error: unknown): T => {
-    const answer = ask && isOutage(error) ? fallback.answer(ask, breaker.untilProbe) : undefined
-    if (answer === undefined) throw error
+  /** The reply of the fallback. Throws the error if there is none. */
+  const instead = <T>(breaker: Breaker, request: StoreRequest | undefined, error: unknown): T => {
+    const reply = request && isOutage(error) ? fallback.answer(request, breaker.untilProbe) : undefined
+    if (reply === undefined) throw error
     degraded += 1
-    return answer as T
+    return reply as T
   }
 
   const unanswered = () =>
     new SluiceError("STORE_UNKNOWN", `no answer from the store within ${deadline} ms; the call may have run`)
-  const guardian: Guardian = { deadlines, unanswered, judge, instead, takeBack }
+  const answered = (request: StoreRequest, { granted, source }: StoreReply) => {
+    if (granted > 0 && source === undefined && request.mode !== "peek")
+      refusedWriteAt = Number.NEGATIVE_INFINITY
+  }
+  const guardian: Guardian = { deadlines, unanswered, judge, answered, instead, takeBack }
 
-  /** Has a call over in time; of an ask, what comes after that is taken back, and an error may have another answer. */
-  const inTime = <T>(breaker: Breaker, called: T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> => {
+  /** Waits for a call until its deadline. For a request, an error gets the fallback's reply and a late grant is given back. */
+  const inTime = <T>(
+    breaker: Breaker,
+    called: T | PromiseLike<T>,
+    request?: StoreRequest,
+  ): T | PromiseLike<T> => {
     if (!isPromise(called)) {
       breaker.succeeded()
       return called
     }
-    const awaited = new Awaited<T>(guardian, breaker, ask)
+    const awaited = new Awaited<T>(guardian, breaker, request)
     deadlines.add(awaited)
-    tell(called, awaited)
+    subscribe(called, awaited)
     return awaited
   }
 
-  /** Tells a store that answers again what was spent here in the meantime, so that nothing is admitted twice. */
-  const settleUp = (breaker: Breaker, ask: Ask) => {
+  /** Charges a store that works again for the units spent locally during the outage, so that they are not admitted twice. */
+  const settleUp = (breaker: Breaker, request: StoreRequest) => {
     if (!breaker.isSound || !fallback.owes) return
-    for (const owed of fallback.owed(ask.parts)) {
+    // A store that cannot write would refuse the charge, and the local share would start from zero meanwhile.
+    if (monotonic() - refusedWriteAt < WRITE_PAUSE) return
+    for (const owed of fallback.owed(request.policies)) {
       background.run(async () => {
-        const { part, maxWait } = owed
+        const { part: policy, maxWait } = owed
         try {
-          const { at, granted } = await store.ask({ parts: [part], count: 1, mode: "charge", maxWait })
-          // of what did not fit, not all may be owed: none of it is given back
+          const { at, granted } = await store.decide({
+            policies: [policy],
+            count: 1,
+            mode: "charge",
+            maxWait,
+          })
+          // If the charge did not fit completely, it is unknown how much counts. Then no reservation in it is given back.
           if (granted === 1) fallback.told(owed, at)
         } catch (error) {
-          // what may have been charged is not charged twice
+          // Only a refused charge is repeated. One that may have run would count twice.
           if (wasRefused(error)) fallback.owe(owed)
         }
       })
     }
   }
 
-  const guard = <T>(places: readonly Place[], call: () => T | PromiseLike<T>): T | PromiseLike<T> => {
-    const breaker = breakerOf(places)
+  const guard = <T>(stateRefs: readonly StateRef[], call: () => T | PromiseLike<T>): T | PromiseLike<T> => {
+    const breaker = breakerOf(stateRefs)
     if (!breaker.admits()) return nextTurn().then(() => Promise.reject(givenUp(breaker)))
     let called: T | PromiseLike<T>
     try {
@@ -147,138 +186,162 @@ export function outage(
 
   const guarded: Guarded = {
     ...(store.clock && { clock: store.clock }),
+    ...(shardOf && { shardOf }),
 
     get health() {
       return { reachable: missing === 0, degraded }
     },
 
-    ask(ask) {
-      const breaker = breakerOf(ask.parts)
-      if (!breaker.admits()) return nextTurn().then(() => instead(breaker, ask, givenUp(breaker)))
-      settleUp(breaker, ask)
-      let answer: Answer | PromiseLike<Answer>
+    decide(request) {
+      const breaker = breakerOf(request.policies)
+      if (!breaker.admits()) return nextTurn().then(() => instead(breaker, request, givenUp(breaker)))
+      settleUp(breaker, request)
+      let reply: StoreReply | PromiseLike<StoreReply>
       try {
-        answer = store.ask(ask)
+        reply = store.decide(request)
       } catch (error) {
         judge(breaker, error)
-        return instead(breaker, ask, error)
+        return instead(breaker, request, error)
       }
-      if (!isPromise(answer) && answer.source !== undefined) {
-        // remembered here, or leased: it says nothing of the store
+      if (!isPromise(reply) && reply.source !== undefined) {
+        // A reply of the deny cache or a lease says nothing about the store.
         breaker.unasked()
-        return answer
+        return reply
       }
-      return inTime(breaker, answer, ask)
+      return inTime(breaker, reply, request)
     },
 
-    giveBack: (parts, at) => guard(parts, () => store.giveBack(parts, at)),
+    giveBack: (policies, at) => guard(policies, () => store.giveBack(policies, at)),
 
     leave(turn: Turn) {
       if (fallback.leave(turn)) return
-      return guard(turn.parts, () => store.leave(turn))
+      return guard(turn.policies, () => store.leave(turn))
     },
 
     settle(settlement) {
       const settling = fallback.settle(settlement)
-      if (settling === undefined) return guard([settlement.place], () => store.settle(settlement))
+      if (settling === undefined) return guard([settlement.ref], () => store.settle(settlement))
       const { debits } = settling
       const finish = () => {
         settling.finish()
         return true
       }
       if (debits.length === 0) return finish()
-      const giveBack = async () => {
-        for (const { part, at, done } of debits) {
-          await store.giveBack([part], at)
-          done()
-        }
+      const giveBackOne = async ({ part: policy, at, done }: (typeof debits)[number]) => {
+        await store.giveBack([policy], at)
+        done()
       }
-      return Promise.resolve(guard([settlement.place], giveBack)).then(finish, (error: unknown) => {
+      const giveBack = async () => {
+        // All of them are over before an error is reported: a second try must find what the first one has done.
+        const given = await Promise.allSettled(debits.map(giveBackOne))
+        for (const each of given) if (each.status === "rejected") throw each.reason
+      }
+      return Promise.resolve(guard([settlement.ref], giveBack)).then(finish, (error: unknown) => {
         if (wasRefused(error)) settling.undo()
         else settling.finish()
         throw error
       })
     },
 
-    forget(places) {
-      const done = guard(places, () => store.forget(places))
-      // not before, or who is told that it could not be done would find that it was
-      return isPromise(done) ? done.then(() => fallback.forget(places)) : fallback.forget(places)
+    forget(stateRefs) {
+      const done = guard(stateRefs, () => store.forget(stateRefs))
+      // Only after the store succeeded: a reset that rejects must not have cleared the local state.
+      return isPromise(done) ? done.then(() => fallback.forget(stateRefs)) : fallback.forget(stateRefs)
     },
   }
-  return offerShortcut(guarded, (charged) => {
-    const shortcut = shortcutOf(store, charged)
-    if (shortcut === undefined) return undefined
-    const owes = (key: string) => charged.some(({ scope }) => fallback.owesFor({ scope, key }))
-    return (key) => (missing > 0 || (fallback.owes && owes(key)) ? undefined : shortcut(key))
-  })
+  return guarded
 }
 
-/** Whether an error says that the store cannot be had, rather than that one ask or one key is wrong. */
+/** Milliseconds after a refused write during which the store is not charged for local spends. */
+const WRITE_PAUSE = 1_000
+
+/** The error code, at the start of the cause, of a request that was not sent because too many others wait to be sent. */
+const CROWDED = "CROWDED"
+
+/**
+ * Error codes of a store that works but cannot write at the moment. They do not open the circuit. Otherwise a client could
+ * fill the store's memory with made-up keys, and under `"open"` its exhausted keys would pass.
+ */
+const ofOneRequest: ReadonlySet<string> = new Set(["OOM", "MISCONF", "NOREPLICAS"])
+
+/** Error codes that concern one key. They are not an outage, so the fallback does not decide. */
+const ofOneKey: ReadonlySet<string> = new Set(["WRONGTYPE", "UNREADABLE"])
+
+/** Whether the fallback decides after this error. */
 function isOutage(error: unknown): boolean {
   if (!(error instanceof SluiceError)) return true
-  if (error.cause instanceof Error && /^(WRONGTYPE|UNREADABLE) /.test(`${error.cause.message}`)) return false
-  return error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN"
+  return (error.code === "STORE_REFUSED" || error.code === "STORE_UNKNOWN") && !ofOneKey.has(codeOf(error))
 }
 
-/** Whether an error says that nothing was done. */
+/** The error code at the start of the store's message, which is the cause of the error. Empty if there is none. */
+function codeOf(error: unknown): string {
+  const cause = error instanceof SluiceError ? error.cause : undefined
+  return (cause instanceof Error && /^[A-Z]+\b/.exec(`${cause.message}`)?.[0]) || ""
+}
+
+/** Whether an error proves that the call did not run. */
 function wasRefused(error: unknown): boolean {
   return error instanceof SluiceError && error.code === "STORE_REFUSED"
 }
 
-/** Lets timers and sockets have their turn, so that who asks again and again does not keep the store from coming back. */
+/** Lets timers and sockets run first. Otherwise a caller that retries in a tight loop would block the reconnection. */
 function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+  return new Promise(soon)
 }
 
-function times(part: Part, count: number): Part {
-  return { ...part, cost: part.cost * count }
+function times(policy: PolicyRequest, count: number): PolicyRequest {
+  return { ...policy, cost: policy.cost * count }
 }
 
-/** What is done for those who wait for a call. */
+/** The callbacks of a pending call. */
 interface Guardian {
   readonly deadlines: Deadlines
-  /** Says that the deadline is over. */
+  /** Makes the error for a missed deadline. */
   unanswered(): SluiceError
   judge(breaker: Breaker, error: unknown): void
-  /** What is answered in place of the store; throws the error if there is nothing to say. */
-  instead<T>(breaker: Breaker, ask: Ask | undefined, error: unknown): T
-  /** Gives back what was granted to somebody who has been answered without it. */
-  takeBack(ask: Ask, answer: Answer): void
+  /** The store replied in time. */
+  answered(request: StoreRequest, reply: StoreReply): void
+  /** The reply of the fallback. Throws the error if there is none. */
+  instead<T>(breaker: Breaker, ask: StoreRequest | undefined, error: unknown): T
+  /** Gives back units that were granted too late, after the fallback had decided. */
+  takeBack(ask: StoreRequest, answer: StoreReply): void
 }
 
-/** The answer to a call until its deadline. */
-class Awaited<T> extends Later<T> implements Due, Listener<T> {
-  declare stretch: Stretch | undefined
+/** A pending call with its deadline. */
+class Awaited<T> extends Deferred<T> implements Due, Listener<T> {
+  declare startedAt: number
   declare before: Due | undefined
   declare after: Due | undefined
   declare private isOver: boolean
   declare private readonly guardian: Guardian
   declare private readonly breaker: Breaker
-  declare private readonly ask: Ask | undefined
+  declare private readonly ask: StoreRequest | undefined
 
-  constructor(guardian: Guardian, breaker: Breaker, ask: Ask | undefined) {
+  constructor(guardian: Guardian, breaker: Breaker, request: StoreRequest | undefined) {
     super()
-    this.stretch = undefined
+    this.startedAt = 0
     this.before = undefined
     this.after = undefined
     this.isOver = false
     this.guardian = guardian
     this.breaker = breaker
-    this.ask = ask
+    this.ask = request
   }
 
-  told(value: T): void {
+  onValue(value: T): void {
     this.breaker.succeeded()
     if (!this.isOver) {
+      if (listener !== undefined) this.report()
       this.guardian.deadlines.remove(this)
+      if (this.ask !== undefined) this.guardian.answered(this.ask, value as StoreReply)
       this.resolve(value)
-    } else if (this.ask !== undefined) this.guardian.takeBack(this.ask, value as Answer)
+    } else if (this.ask !== undefined) this.guardian.takeBack(this.ask, value as StoreReply)
   }
 
-  failed(error: unknown): void {
-    // what was given up has failed once already
+  onError(error: unknown): void {
+    // The missed deadline has already counted as a failure.
     if (this.isOver) return
+    if (listener !== undefined) this.report(error)
     this.guardian.deadlines.remove(this)
     this.guardian.judge(this.breaker, error)
     this.answerInstead(error)
@@ -287,8 +350,13 @@ class Awaited<T> extends Later<T> implements Due, Listener<T> {
   expire(): void {
     this.isOver = true
     const error = this.guardian.unanswered()
+    if (listener !== undefined) this.report(error)
     this.breaker.failed(error)
     this.answerInstead(error)
+  }
+
+  private report(error?: unknown): void {
+    listener?.store(this.ask === undefined ? "other" : "decide", this.startedAt, error)
   }
 
   private answerInstead(error: unknown): void {

@@ -1,13 +1,13 @@
 import type { Grants } from "./calls.js"
 
-/** What came of asking for permits. */
+/** The result of a request for permits. */
 export interface PermitDecision {
   readonly allowed: boolean
   /** The rate: the most permits in any interval. */
   readonly limit: number
   /** Permits left. */
   readonly remaining: number
-  /** Milliseconds until as many permits can be had; 0 when they were. */
+  /** Milliseconds until the same request can pass. 0 if it passed. */
   readonly retryAfter: number
 }
 

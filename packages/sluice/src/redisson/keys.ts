@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
+import { shared } from "../shared.js"
 
 /** The keys of a limiter as Redisson names them, in the order its scripts take them. */
 export function redissonKeys(name: string, clientId: string): readonly string[] {
-  // Redisson looks for an opening brace only, so a name has to bring a whole hash tag or none
+  // Like Redisson, check only for an opening brace: a name contains a complete hash tag or none.
   const stem = name.includes("{") ? name : `{${name}}`
   return [
     name,
@@ -13,10 +14,7 @@ export function redissonKeys(name: string, clientId: string): readonly string[] 
   ]
 }
 
-let ownId: string | undefined
-
-/** The id of this process as a client, which Redisson draws for each of its own. */
+/** The id of this process under `PER_CLIENT`. Redisson, too, draws a random one per client. */
 export function processId(): string {
-  ownId ??= randomUUID()
-  return ownId
+  return shared("redisson-client", () => ({ id: randomUUID() })).id
 }

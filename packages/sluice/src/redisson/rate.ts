@@ -1,29 +1,29 @@
 import { type Duration, milliseconds } from "../duration.js"
 import { checkFields, SluiceError, shown } from "../errors.js"
 
-/** Whether all clients share the rate, or each has it for itself. */
+/** `OVERALL`: all clients share the rate. `PER_CLIENT`: each client has the rate for itself. */
 export type RateType = "OVERALL" | "PER_CLIENT"
 
 /** A rate to set. */
 export interface Rate {
   readonly type: RateType
-  /** Permits that are given in any `interval`. */
+  /** The most permits in any `interval`. */
   readonly rate: number
   readonly interval: Duration
-  /** How long after its last use the limiter is forgotten; left out or 0, never. */
+  /** How long after its last use Redis forgets the limiter. Default: 0, never. */
   readonly keepAliveTime?: Duration | undefined
 }
 
-/** The rate that is set: durations are milliseconds, and `keepAliveTime` is 0 for none. */
+/** The rate stored in Redis. Durations are milliseconds; a `keepAliveTime` of 0 means forever. */
 export interface RateConfig extends Rate {
   readonly interval: number
   readonly keepAliveTime: number
 }
 
-/** By the numbers that Redisson stores. */
+/** Redisson stores the index of the type. */
 const types: readonly RateType[] = ["OVERALL", "PER_CLIENT"]
 
-const MOST = 1e12
+const MAX_RATE = 1e12
 
 /** Checks a rate and turns its durations into milliseconds. */
 export function checkRate(given: Rate): RateConfig {
@@ -32,7 +32,7 @@ export function checkRate(given: Rate): RateConfig {
   if (!types.includes(type)) {
     throw new SluiceError("INVALID_POLICY", `type must be "OVERALL" or "PER_CLIENT", got ${shown(type)}`)
   }
-  if (!Number.isInteger(rate) || rate < 1 || rate > MOST) {
+  if (!Number.isInteger(rate) || rate < 1 || rate > MAX_RATE) {
     throw new SluiceError("INVALID_POLICY", `rate must be an integer from 1 to 10¹², got ${shown(rate)}`)
   }
   const interval = milliseconds(given.interval, "interval")
@@ -46,14 +46,14 @@ export function checkRate(given: Rate): RateConfig {
   return { type, rate, interval, keepAliveTime: keptFor }
 }
 
-/** A rate as the scripts take it; empty strings for none. */
+/** Encodes a rate as script arguments. Empty strings mean no rate. */
 export function encodeRate(config: RateConfig | undefined): string[] {
   if (config === undefined) return ["", "", "", ""]
   const { type, rate, interval, keepAliveTime } = config
   return [rate, interval, types.indexOf(type), keepAliveTime].map(String)
 }
 
-/** A rate from a reply of `get-config.lua`; undefined where nobody has set one. */
+/** Decodes a reply of `get-config.lua`. Undefined if no rate is set. */
 export function decodeRate(reply: unknown): RateConfig | undefined {
   if (!Array.isArray(reply) || reply.length === 0) return undefined
   const [rate = 0, interval = 0, type = 0, keepAliveTime = 0] = reply.map((each) => Number(String(each)))

@@ -10,8 +10,8 @@ const limiter = redissonRateLimiter(client, "orders")
 
 describe("redissonRateLimiter", () => {
   test.each([
-    [{ clientId: "" }, "clientId must be a string that is not empty"],
-    [{ clientId: 7 }, "clientId must be a string that is not empty, got 7"],
+    [{ clientId: "" }, "clientId must be a non-empty string"],
+    [{ clientId: 7 }, "clientId must be a non-empty string, got 7"],
     [{ layout: "fI" }, 'layout must be "Bc0I" or "Lc0I", got "fI"'],
     [{ retryFor: "soon" }, "retryFor must be whole milliseconds"],
     [{ config: { type: "OVERALL", rate: 0, interval: 1 } }, "rate must be an integer"],
@@ -20,12 +20,12 @@ describe("redissonRateLimiter", () => {
     expect(() => redissonRateLimiter(client, "orders", options as never)).toThrow(message)
   })
 
-  test("refuses a client without its adapter, and a name that is none", () => {
+  test("throws for a client without its adapter and for an invalid name", () => {
     expect(() => redissonRateLimiter(new Redis({ lazyConnect: true }) as never, "orders")).toThrow(
       "redissonRateLimiter takes ioredis(client), nodeRedis(client) or glide(client)",
     )
     for (const name of ["", undefined, 7]) {
-      expect(() => redissonRateLimiter(client, name as never)).toThrow("name must be a string")
+      expect(() => redissonRateLimiter(client, name as never)).toThrow("name must be a non-empty string")
     }
   })
 })
@@ -49,7 +49,7 @@ describe("a rate", () => {
     )
   })
 
-  test("that a client replies in any dress is read", () => {
+  test("a rate is decoded from numbers, bigints, strings and Buffers", () => {
     const read = { type: "PER_CLIENT", rate: 5, interval: 1_000, keepAliveTime: 0 }
     for (const reply of [
       [5, 1_000, "1", 0],
@@ -62,14 +62,14 @@ describe("a rate", () => {
   })
 })
 
-describe("an ask", () => {
+describe("a request", () => {
   test.each([0, -1, 1.5, 2 ** 32, Number.NaN, "1"])("for %o permits is refused", async (permits) => {
     const error = expect.objectContaining({ code: "INVALID_COST" })
     await expect(limiter.tryAcquire(permits as number)).rejects.toEqual(error)
     await expect(limiter.acquire(permits as number)).rejects.toEqual(error)
   })
 
-  test("with options that there are not is refused", async () => {
+  test("a request with unknown options rejects", async () => {
     const error = expect.objectContaining({ code: "INVALID_OPTION" })
     await expect(limiter.tryAcquire(1, "soon" as never)).rejects.toEqual(error)
     await expect(limiter.tryAcquire(1, { wait: 5 } as never)).rejects.toEqual(error)

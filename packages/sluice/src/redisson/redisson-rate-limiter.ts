@@ -4,46 +4,53 @@ import { randomBytes } from "node:crypto"
 import { type Duration, milliseconds } from "../duration.js"
 import { checkFields, SluiceError, shown } from "../errors.js"
 import type { RedisClient } from "../stores/redis/client.js"
-import { checkSignal } from "../waiting/terms.js"
-import { encodePermitAsks, integer, notInitialized, type PermitAsk, readGrants, send } from "./calls.js"
+import { checkSignal } from "../waiting/wait-options.js"
+import {
+  encodePermitRequests,
+  integer,
+  notInitialized,
+  type PermitRequest,
+  readGrants,
+  send,
+} from "./calls.js"
 import { denied, type PermitDecision, passed } from "./decision.js"
 import { processId, redissonKeys } from "./keys.js"
 import { checkRate, decodeRate, encodeRate, type Rate, type RateConfig, type RateType } from "./rate.js"
-import { scripts } from "./scripts.generated.js"
-import { type Desk, Waiters } from "./waiters.js"
+import { scripts } from "./scripts.js"
+import { type PermitScripts, Waiters } from "./waiters.js"
 
 export interface RedissonRateLimiterOptions {
-  /** Who this process is under the type `PER_CLIENT`; a random id of the process if left out. */
+  /** The id of this process under the type `PER_CLIENT`. Default: a random id per process. */
   readonly clientId?: string | undefined
-  /** The rate to go by, and to set with the first permits, where nobody has set one or it has been forgotten. */
+  /** The rate to use while none is set in Redis, or after it expired. The first granted permits also store it. */
   readonly config?: Rate | undefined
-  /** How entries are written, which must be how the Java services read them; `"Bc0I"` if left out. */
+  /** The binary layout of entries. It must match the Redisson version of the Java services. Default: `"Bc0I"`. */
   readonly layout?: "Bc0I" | "Lc0I" | undefined
-  /** How long a call that was certainly not executed is tried again; `"1s"` if left out, 0 for not at all. */
+  /** How long a call that certainly did not run is retried. 0 turns retries off. Default: `"1s"`. */
   readonly retryFor?: Duration | undefined
 }
 
 export interface WaitOptions {
-  /** Ends the wait with its reason. */
+  /** Aborting it rejects the wait with its reason. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface TryAcquireOptions extends WaitOptions {
-  /** How long to wait for permits at the most; 0 if left out. */
+  /** The longest wait for permits. Default: 0. */
   readonly timeout?: Duration | undefined
 }
 
 export interface SetRateOptions {
-  /** Whether permits that were given go on counting; true if left out. A change of type never keeps them. */
+  /** Whether permits given before still count. A change of type always drops them. Default: true. */
   readonly keepState?: boolean | undefined
 }
 
 /** Shares a limit with Redisson's `RRateLimiter` of the same name. */
 export interface RedissonRateLimiter extends AsyncDisposable {
   readonly name: string
-  /** Sets the rate if nobody has; whether it did. */
+  /** Sets the rate if none is set. Resolves to whether it did. */
   trySetRate(type: RateType, rate: number, interval: Duration, keepAliveTime?: Duration): Promise<boolean>
-  /** Sets the rate, whatever it was. */
+  /** Sets the rate, and replaces one that is set already. */
   setRate(
     type: RateType,
     rate: number,
@@ -51,22 +58,22 @@ export interface RedissonRateLimiter extends AsyncDisposable {
     keepAliveTime?: Duration,
     options?: SetRateOptions,
   ): Promise<void>
-  /** The rate that is set, if one is. */
+  /** The rate stored in Redis. Undefined if none is set. */
   getConfig(): Promise<RateConfig | undefined>
-  /** Takes permits if they are to be had, or can be within the timeout; waits only if so. */
+  /** Takes permits if they are free now or can be within the timeout. Otherwise it is denied without a wait. */
   tryAcquire(permits?: number, timeout?: Duration | TryAcquireOptions): Promise<PermitDecision>
-  /** Waits its turn for permits, for as long as it takes. */
+  /** Takes permits, and waits for them as long as it takes. */
   acquire(permits?: number, options?: WaitOptions): Promise<PermitDecision>
-  /** How many permits are free; changes nothing. */
+  /** How many permits are free. Writes nothing. */
   availablePermits(): Promise<number>
-  /** Forgets the rate and all permits given; whether there was anything. */
+  /** Deletes the rate and all permits given. Resolves to whether anything was stored. */
   delete(): Promise<boolean>
-  /** Ends all waits with `CLOSED`, and the limiter; the client stays open. */
+  /** Closes the limiter and rejects all waiters with `CLOSED`. The Redis client stays open. */
   close(): Promise<void>
 }
 
-const MOST_PERMITS = 2 ** 32 - 1
-const MOST_WAITERS = 10_000
+const MAX_PERMITS = 2 ** 32 - 1
+const MAX_WAITERS = 10_000
 
 /** Opens the limiter that Java services call `redisson.getRateLimiter(name)`. */
 export function redissonRateLimiter(
@@ -81,47 +88,47 @@ export function redissonRateLimiter(
     if (closed !== undefined) throw closed
     return send(route, { script: scripts[script], keys, args }, read)
   }
-  const desk: Desk = {
-    ask: (asks) =>
+  const permitScripts: PermitScripts = {
+    acquire: (requests) =>
       run(
         "acquire",
-        [...initial, layout, ...encodePermitAsks(asks)],
-        readGrants(shown(name), asks[0] as PermitAsk),
+        [...initial, layout, ...encodePermitRequests(requests)],
+        readGrants(shown(name), requests[0] as PermitRequest),
       ),
-    async giveBack(asks) {
-      const args = [layout, ...encodePermitAsks(asks)]
+    async giveBack(requests) {
+      const args = [layout, ...encodePermitRequests(requests)]
       await send(route, { script: scripts.giveBack, keys, args }, integer).catch(() => {})
     },
   }
-  const waiters = new Waiters(desk)
+  const waiters = new Waiters(permitScripts)
 
-  const askNow = async (ask: PermitAsk) => {
-    const grants = await desk.ask([ask])
+  const requestNow = async (request: PermitRequest) => {
+    const grants = await permitScripts.acquire([request])
     return grants.granted === 1 ? passed(grants, grants.free) : denied(grants, grants.wait)
   }
   const wait = async (permits: number, timeout: number, signal: AbortSignal | undefined) => {
     if (closed !== undefined) throw closed
     checkSignal(signal)
-    const ask = permitAsk(permits)
-    const full = waiters.size >= MOST_WAITERS
+    const request = permitRequest(permits)
+    const full = waiters.size >= MAX_WAITERS
     if (full && timeout === Number.POSITIVE_INFINITY) {
       throw new SluiceError(
         "QUEUE_FULL",
-        `${MOST_WAITERS} wait for limiter ${shown(name)} already; shed the work, or try it again later`,
+        `queue full: ${MAX_WAITERS} requests wait in limiter ${shown(name)}. Retry later, or shed the work`,
       )
     }
-    if (full || timeout === 0) return askNow(ask)
+    if (full || timeout === 0) return requestNow(request)
     if (waiters.exceeds(permits)) {
-      // it most likely throws, and whoever asks for too much need not stand in the row for that
-      const decision = await askNow(ask)
+      // Probably more than the rate, which throws. Such a request should not wait in the queue for its error.
+      const decision = await requestNow(request)
       if (decision.allowed) return decision
     }
-    return waiters.wait(ask, timeout, signal)
+    return waiters.wait(request, timeout, signal)
   }
   const close = async () => {
     closed ??= new SluiceError(
       "CLOSED",
-      `limiter ${shown(name)} is closed; close it after the last call, or create another`,
+      `limiter ${shown(name)} is closed. Close it after the last call, or create another`,
     )
     waiters.close(closed)
   }
@@ -171,7 +178,7 @@ export function redissonRateLimiter(
 function settings(client: RedisClient, name: string, options: RedissonRateLimiterOptions) {
   checkFields("INVALID_OPTION", "redissonRateLimiter", options, ["clientId", "config", "layout", "retryFor"])
   const { clientId = processId(), config, layout = "Bc0I", retryFor = "1s" } = options
-  if (typeof client?.runByHash !== "function" || typeof client.runByText !== "function") {
+  if (typeof client?.run !== "function") {
     throw new SluiceError(
       "INVALID_OPTION",
       `redissonRateLimiter takes ioredis(client), nodeRedis(client) or glide(client), got ${shown(client)}`,
@@ -179,10 +186,7 @@ function settings(client: RedisClient, name: string, options: RedissonRateLimite
   }
   for (const [field, value] of Object.entries({ name, clientId })) {
     if (typeof value !== "string" || value === "") {
-      throw new SluiceError(
-        "INVALID_OPTION",
-        `${field} must be a string that is not empty, got ${shown(value)}`,
-      )
+      throw new SluiceError("INVALID_OPTION", `${field} must be a non-empty string, got ${shown(value)}`)
     }
   }
   if (layout !== "Bc0I" && layout !== "Lc0I") {
@@ -197,11 +201,11 @@ function settings(client: RedisClient, name: string, options: RedissonRateLimite
   }
 }
 
-function permitAsk(permits: number): PermitAsk {
-  if (!Number.isInteger(permits) || permits < 1 || permits > MOST_PERMITS) {
+function permitRequest(permits: number): PermitRequest {
+  if (!Number.isInteger(permits) || permits < 1 || permits > MAX_PERMITS) {
     throw new SluiceError(
       "INVALID_COST",
-      `permits must be an integer from 1 to ${MOST_PERMITS}, got ${shown(permits)}`,
+      `permits must be an integer from 1 to ${MAX_PERMITS}, got ${shown(permits)}`,
     )
   }
   return { permits, random: randomBytes(16).toString("hex") }

@@ -1,72 +1,72 @@
 import { SluiceError } from "../errors.js"
 import { AbortListeners } from "../waiting/abort-listeners.js"
-import type { Grants, PermitAsk } from "./calls.js"
+import type { Grants, PermitRequest } from "./calls.js"
 import { denied, type PermitDecision, passed } from "./decision.js"
 
-/** Asks for permits, and gives back those that came too late. */
-export interface Desk {
-  ask(asks: readonly PermitAsk[]): Promise<Grants>
-  /** Never rejects: nobody is left to tell, and what is not given back leaves after an interval. */
-  giveBack(asks: readonly PermitAsk[]): Promise<void>
+/** Calls the scripts that take permits and give them back. */
+export interface PermitScripts {
+  acquire(requests: readonly PermitRequest[]): Promise<Grants>
+  /** Gives back permits of callers that have left. Never rejects: permits that stay taken are free after one interval. */
+  giveBack(requests: readonly PermitRequest[]): Promise<void>
 }
 
-interface Waiter extends PermitAsk {
-  /** When it has waited for long enough, by the clock of this process. */
+interface Waiter extends PermitRequest {
+  /** When its timeout ends, by `performance.now()`. */
   readonly deadline: number
-  /** Whether it has been answered; permits that come later are given back. */
+  /** Whether it is settled. Permits that arrive later are given back. */
   gone: boolean
   resolve(decision: PermitDecision): void
   reject(reason: unknown): void
 }
 
-/** How many waiters one call asks for at the most. */
-const MOST_ASKS = 64
-/** Milliseconds by which processes that were told the same moment are kept apart, at the most. */
+/** How many waiters one script call serves. */
+const MAX_BATCH = 64
+/** Longest random delay in milliseconds. It keeps processes apart that wait for the same moment. */
 const JITTER = 5
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
- * Callers of this process that wait for permits, in a row. The first asks, and some behind it in the same call; then
- * all of them wait for the moment that the first was told, on one timer. Nobody overtakes.
+ * A first-in, first-out queue of the callers in this process that wait for permits. One script call requests permits for the
+ * first waiters. After a denial all of them wait on one timer, until the first can pass.
  */
 export class Waiters {
-  readonly #desk: Desk
+  readonly #scripts: PermitScripts
   readonly #abortListeners = new AbortListeners()
-  #row: Waiter[] = []
-  /** The permits that all of them want. */
+  #queue: Waiter[] = []
+  /** The sum of the permits that all waiters want. */
   #wanted = 0
-  #asking = false
-  /** Whether the answer that is under way may be about what no longer is. */
+  #inFlight = false
+  /** Whether the rate changed or permits were given back while a call was in flight. Its reply may be out of date. */
   #outdated = false
   #timer: NodeJS.Timeout | undefined
-  /** When the first can pass at the earliest, if it was denied; and what it was told. */
+  /** The earliest time at which the first waiter can pass. 0 if unknown. */
   #readyAt = 0
-  #told: Grants | undefined
+  #lastDenial: Grants | undefined
 
-  constructor(desk: Desk) {
-    this.#desk = desk
+  constructor(scripts: PermitScripts) {
+    this.#scripts = scripts
   }
 
   get size(): number {
-    return this.#row.length
+    return this.#queue.length
   }
 
-  /** Waits for a turn, but not for one that can only come after `timeout` milliseconds. */
-  wait(ask: PermitAsk, timeout: number, signal: AbortSignal | undefined): Promise<PermitDecision> {
+  /** Waits for permits. Resolves with a denial as soon as they cannot come within `timeout` milliseconds. */
+  wait(request: PermitRequest, timeout: number, signal: AbortSignal | undefined): Promise<PermitDecision> {
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + timeout
-      const turn = this.#earliest(this.#wanted + ask.permits)
+      const turn = this.#earliest(this.#wanted + request.permits)
       if (deadline < turn) {
-        resolve(denied(this.#told as Grants, turn - performance.now()))
+        resolve(denied(this.#lastDenial as Grants, turn - performance.now()))
         return
       }
       const end = () => {
         waiter.gone = true
-        this.#wanted -= ask.permits
+        this.#wanted -= request.permits
         stopListening?.()
       }
       const waiter: Waiter = {
-        ...ask,
+        ...request,
         deadline,
         gone: false,
         resolve(decision) {
@@ -80,33 +80,33 @@ export class Waiters {
       }
       const stopListening =
         signal && this.#abortListeners.add(signal, () => this.#leave(waiter, signal.reason))
-      this.#wanted += ask.permits
-      this.#row.push(waiter)
+      this.#wanted += request.permits
+      this.#queue.push(waiter)
       this.#next()
     })
   }
 
-  /** Has the first ask again at once, because what it was told may no longer be so. */
+  /** Requests permits for the first waiter at once, because its known wait may be out of date. */
   wake(): void {
-    this.#outdated = this.#asking
+    this.#outdated = this.#inFlight
     this.#readyAt = 0
     this.#next()
   }
 
-  /** Ends all waits with an error. */
+  /** Rejects all waiters with an error. */
   close(error: Error): void {
-    for (const waiter of this.#row) waiter.reject(error)
-    this.#row = []
+    for (const waiter of this.#queue) waiter.reject(error)
+    this.#queue = []
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
   #next(): void {
-    const [first] = this.#row
-    if (this.#asking || first === undefined) return
+    const [first] = this.#queue
+    if (this.#inFlight || first === undefined) return
     const early = this.#readyAt - performance.now()
     if (early <= 0) {
-      void this.#ask(this.#row.slice(0, MOST_ASKS))
+      void this.#request(this.#queue.slice(0, MAX_BATCH))
       return
     }
     if (this.#timer !== undefined) return
@@ -118,17 +118,17 @@ export class Waiters {
     this.#timer = setTimeout(ring, Math.min(Math.ceil(early + late), LONGEST_TIMER)).unref()
   }
 
-  async #ask(batch: readonly Waiter[]): Promise<void> {
-    this.#asking = true
+  async #request(batch: readonly Waiter[]): Promise<void> {
+    this.#inFlight = true
     this.#outdated = false
     this.#readyAt = 0
     clearTimeout(this.#timer)
     this.#timer = undefined
     try {
-      const grants = await this.#desk.ask(batch)
+      const grants = await this.#scripts.acquire(batch)
       const granted = batch.slice(0, grants.granted)
       const late = granted.filter(({ gone }) => gone)
-      if (late.length > 0) void this.#desk.giveBack(late).then(() => this.wake())
+      if (late.length > 0) void this.#scripts.giveBack(late).then(() => this.wake())
       let left = grants.free + granted.reduce((sum, { permits }) => sum + permits, 0)
       for (const waiter of granted) {
         left -= waiter.permits
@@ -136,25 +136,25 @@ export class Waiters {
       }
       if (batch[grants.granted]?.gone === false && !this.#outdated) this.#note(grants)
     } catch (error) {
-      for (const waiter of this.#struckBy(error, batch)) if (!waiter.gone) waiter.reject(error)
+      for (const waiter of this.#affectedBy(error, batch)) if (!waiter.gone) waiter.reject(error)
     }
-    this.#row = this.#row.filter(({ gone }) => !gone)
-    this.#asking = false
+    this.#queue = this.#queue.filter(({ gone }) => !gone)
+    this.#inFlight = false
     this.#next()
   }
 
-  /** Whether so many permits are more than the rate was when one was last told of it. */
+  /** Whether the permits exceed the rate, as of the last denial. */
   exceeds(permits: number): boolean {
-    return this.#told !== undefined && permits > this.#told.rate
+    return this.#lastDenial !== undefined && permits > this.#lastDenial.rate
   }
 
-  /** Keeps what the first was told, and refuses those who cannot have their turn in time. */
+  /** Remembers the denial of the first waiter, and denies waiters whose turn comes after their deadline. */
   #note(grants: Grants): void {
     const now = performance.now()
-    this.#told = grants
+    this.#lastDenial = grants
     this.#readyAt = now + grants.wait
     let wanted = 0
-    for (const waiter of this.#row) {
+    for (const waiter of this.#queue) {
       if (waiter.gone) continue
       const turn = this.#earliest(wanted + waiter.permits)
       if (waiter.deadline < turn) waiter.resolve(denied(grants, turn - now))
@@ -162,25 +162,25 @@ export class Waiters {
     }
   }
 
-  /** The earliest moment at which the last of so many permits is given: no interval has more than the rate. */
+  /** The earliest time at which this many permits can be given, because no interval gives more than the rate. */
   #earliest(permits: number): number {
-    if (this.#told === undefined || this.#readyAt === 0) return 0
-    const { rate, interval } = this.#told
+    if (this.#lastDenial === undefined || this.#readyAt === 0) return 0
+    const { rate, interval } = this.#lastDenial
     return this.#readyAt + (Math.ceil(permits / rate) - 1) * interval
   }
 
-  /** Who an error is for: those that the call may have spent permits for, the one at fault, or all who wait. */
-  #struckBy(error: unknown, batch: readonly Waiter[]): readonly Waiter[] {
+  /** The waiters to reject: the first if its permits exceed the rate, the batch if it may have spent permits, otherwise all. */
+  #affectedBy(error: unknown, batch: readonly Waiter[]): readonly Waiter[] {
     const code = error instanceof SluiceError ? error.code : "STORE_UNKNOWN"
     if (code === "INVALID_COST") return batch.slice(0, 1)
-    return code === "STORE_UNKNOWN" ? batch : this.#row
+    return code === "STORE_UNKNOWN" ? batch : this.#queue
   }
 
   #leave(waiter: Waiter, reason: unknown): void {
-    const first = this.#row[0] === waiter
-    this.#row.splice(this.#row.indexOf(waiter), 1)
+    const first = this.#queue[0] === waiter
+    this.#queue.splice(this.#queue.indexOf(waiter), 1)
     waiter.reject(reason)
-    // what the first was told says nothing of the next
-    if (first && !this.#asking) this.wake()
+    // The known wait belongs to the waiter that left. The next may want fewer permits.
+    if (first && !this.#inFlight) this.wake()
   }
 }

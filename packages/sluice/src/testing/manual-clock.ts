@@ -1,15 +1,15 @@
 import type { Clock } from "../clock.js"
 
-/** A clock that moves only when told. */
+/** A clock that moves only when a test moves it. */
 export interface ManualClock extends Clock {
-  /** Moves the clock by milliseconds, and wakes who waits until then; negative ones move it back. */
+  /** Moves the clock by `ms` milliseconds and runs the timers that are due. A negative number moves it back. */
   advance(ms: number): void
-  /** Puts the clock to milliseconds since the epoch. */
+  /** Sets the clock to milliseconds since the epoch. */
   set(ms: number): void
   after(ms: number, run: () => void): () => void
 }
 
-/** Creates a clock that stands at `ms` (some moment in 2026) until it is moved. */
+/** Creates a clock that stands still at `ms` milliseconds since the epoch. Default: a fixed moment in 2026. */
 export function manualClock(ms = 1_780_000_000_000): ManualClock {
   let now = ms
   const timers = new Set<{ readonly at: number; readonly run: () => void }>()

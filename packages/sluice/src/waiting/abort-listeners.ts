@@ -1,10 +1,10 @@
-import type { Signal } from "./terms.js"
+import type { Signal } from "./wait-options.js"
 
-/** What is to be done when signals are aborted: a signal has one listener, however many wait by it. */
+/** Callbacks for aborted signals. A signal gets one listener, however many callbacks wait for it. */
 export class AbortListeners {
   readonly #bySignal = new Map<Signal, { readonly runs: Set<() => void>; readonly listener: () => void }>()
 
-  /** Runs something if the signal is aborted, until what it returns is called. */
+  /** Calls `run` when the signal is aborted. Call the returned function to stop listening. */
   add(signal: Signal, run: () => void): () => void {
     let known = this.#bySignal.get(signal)
     if (known === undefined) {
@@ -19,7 +19,7 @@ export class AbortListeners {
     const { runs, listener } = known
     runs.add(run)
     return () => {
-      // who stops twice must not end the listening of those who came after
+      // A second call must not remove the listener of callbacks that were added later.
       if (!runs.delete(run) || runs.size > 0) return
       this.#bySignal.delete(signal)
       signal.removeEventListener("abort", listener)

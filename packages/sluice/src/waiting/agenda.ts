@@ -1,4 +1,4 @@
-/** Things to be done at some time, soonest first: a binary heap. */
+/** A priority queue by time, soonest first. It is a binary heap. */
 export class Agenda<Thing> {
   readonly #entries: { readonly due: number; readonly thing: Thing }[] = []
 
@@ -6,7 +6,7 @@ export class Agenda<Thing> {
     return this.#entries.length
   }
 
-  /** When the soonest is due; `Infinity` if there is none. */
+  /** When the first entry is due. `Infinity` if there is none. */
   get next(): number {
     return this.#entries[0]?.due ?? Number.POSITIVE_INFINITY
   }
@@ -26,7 +26,7 @@ export class Agenda<Thing> {
     entries[at] = entry
   }
 
-  /** Takes the soonest away, if there is one. */
+  /** Removes and returns the first entry. Undefined if there is none. */
   shift(): Thing | undefined {
     const entries = this.#entries
     const [first] = entries

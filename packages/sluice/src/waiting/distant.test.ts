@@ -3,15 +3,15 @@ import { manualClock } from "sluice/testing"
 import { describe, expect, test } from "vitest"
 import { distantStore, type Errand, settled, whenTold } from "../../test/support/distant-store.js"
 
-// What happens while answers are on their way, and when they come in another order than they were asked for.
+// Events while replies are in flight, and replies that arrive out of order.
 const even = tokenBucket({ capacity: 1, refill: 1, every: 100 })
 
 function setUp(options: object = {}) {
   const clock = manualClock()
-  const ledger = memoryStore({ clock })
-  const store = distantStore(clock, whenTold, ledger)
+  const baseStore = memoryStore({ clock })
+  const store = distantStore(clock, whenTold, baseStore)
   const limiter = createLimiter({ policy: even, store, ...options })
-  const direct = createLimiter({ policy: even, store: ledger })
+  const direct = createLimiter({ policy: even, store: baseStore })
   const start = clock()
   const had: string[] = []
   const wait = (name: string, signal?: AbortSignal) => {
@@ -95,7 +95,7 @@ describe("turns of a store that is away", () => {
     wait("a")
     wait("b")
     wait("c")
-    // c is decided first and has the only turn now, b the next, a none within 100 ms
+    // c is decided first and gets the only turn now, b the next one, a none within 100 ms.
     errand(2).decide()
     errand(1).decide()
     errand(0).decide()
@@ -119,7 +119,7 @@ describe("turns of a store that is away", () => {
       const gaveUp = new AbortController()
       wait("b", gaveUp.signal)
       wait("c")
-      // c is decided first and has the one turn there is within 100 ms
+      // c is decided first and gets the only turn within 100 ms.
       errand(2).decide()
       errand(1).decide()
       gaveUp.abort("no")
@@ -140,7 +140,7 @@ describe("turns of a store that is away", () => {
     const gaveUp = new AbortController()
     wait("a")
     wait("b")
-    // a goes by the turn of b, who has that of a to wait for
+    // a passes with the turn of b, and b waits for the turn of a.
     errand(1).answer()
     await pass(0)
     wait("c", gaveUp.signal)

@@ -1,11 +1,11 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import type { Answer } from "../store.js"
+import type { StoreReply } from "../store.js"
 import { Line, type Waiter } from "./line.js"
 
-const turnAt = (at: number): Answer => ({ granted: 1, levels: [], at })
+const turnAt = (at: number): StoreReply => ({ granted: 1, levels: [], at })
 
-/** What happens to a line: somebody joins and a turn is booked, somebody gives up, or time passes. */
+/** An event in a queue: a waiter joins and a turn is booked, a waiter leaves, or time passes. */
 type Step = { join: number } | { giveUp: number } | { pass: number }
 
 const steps = fc.array(
@@ -17,7 +17,7 @@ const steps = fc.array(
   { maxLength: 80, size: "max" },
 )
 
-/** Plays steps on a line and on the plainest thing that could be one. */
+/** Plays steps on a queue and on its simplest possible model. */
 function play(history: readonly Step[]): void {
   const line = new Line("k")
   let waiting: { waiter: Waiter; promised: number }[] = []
@@ -26,14 +26,14 @@ function play(history: readonly Step[]): void {
   let now = 0
   const promise = () => {
     waiting = waiting.map(({ waiter, promised }, i) => {
-      // nobody's turn ever moves back
+      // No waiter's turn ever moves back.
       expect(booked[i]).toBeLessThanOrEqual(promised)
       return { waiter, promised: booked[i] as number }
     })
   }
   for (const step of history) {
     if ("join" in step) {
-      const waiter = { resolve: ({ at }: Answer) => had.push(at), reject: () => {} }
+      const waiter = { resolve: ({ at }: StoreReply) => had.push(at), reject: () => {} }
       line.join(waiter)
       line.add(now + step.join, turnAt(now + step.join))
       booked = [...booked, now + step.join].sort((a, b) => a - b)
@@ -70,17 +70,17 @@ test("the first in line has the first turn, and nobody's turn ever moves back", 
 })
 
 test("what is left over is the last turn of the store's line, in whatever order turns were heard of", () => {
-  const booked = (at: number, turn: number): Answer => ({ granted: 1, levels: [], at, turn })
+  const booked = (at: number, turn: number): StoreReply => ({ granted: 1, levels: [], at, turn })
   const turns = [booked(1, 10), booked(2, 10), booked(3, 10), booked(3, 20)]
   const line = new Line("k")
-  // each a little later by the timers here than it should be, by its way
+  // Each comes a little late by the local timers, because of its network delay.
   for (const [i, late] of [
     [1, 0.4],
     [3, 0.2],
     [0, 0.5],
     [2, 0.1],
   ] as const) {
-    line.add((turns[i]?.turn as number) + late, turns[i] as Answer)
+    line.add((turns[i]?.turn as number) + late, turns[i] as StoreReply)
   }
   expect(line.dues).toEqual([10.1, 10.4, 10.5, 20.2])
   for (const turn of turns.toReversed()) expect(line.leftOver()).toBe(turn)

@@ -1,34 +1,35 @@
-import type { Answer } from "../store.js"
+import type { StoreReply } from "../store.js"
 
-/** Somebody who waits for a turn. */
+/** A request that waits for a turn. */
 export interface Waiter {
-  /** Has the turn, or is told that there is none. */
-  resolve(answer: Answer): void
+  /** Settles it with its turn, or with a denial. */
+  resolve(reply: StoreReply): void
   reject(reason: unknown): void
 }
 
-/** A turn that was booked, and when it comes by the timers of this process. */
+/** A booked turn, and when it comes by the timers of this process. */
 interface BookedTurn {
   readonly due: number
-  readonly answer: Answer
+  readonly answer: StoreReply
 }
 
-/** Milliseconds by which turns of the same moment may seem to come apart, for they are heard of one by one. */
+/** Turns of the same moment can differ by up to this many milliseconds here, because their replies arrive one by one. */
 const APART = 100
-/** How many of the last turns are looked at: more of the same moment are seldom heard of out of order by more. */
+/** How many of the last turns are compared. Replies seldom arrive more than this out of order. */
 const LOOKED_AT = 64
 
 /**
- * Those in this process who wait for the same: turns and waiters, each in order. The first in line has the first
- * turn, whoever booked it; when somebody goes, all behind move up and the last turn is left over.
+ * The queue of this process for one key, policy and cost. It holds waiters and booked turns, each in order. The first waiter
+ * gets the first turn, even if another waiter booked it. When a waiter leaves, the others move up and the last turn is
+ * given back.
  */
 export class Line {
   readonly name: string
-  /** In the order of asking. */
+  /** In the order of their requests. */
   readonly #waiters = new Set<Waiter>()
   /** Soonest first. */
   readonly #turns: BookedTurn[] = []
-  /** Who has asked and has no answer yet; true if that one has gone with the turn of another. */
+  /** Waiters whose booking has no reply yet. True if the waiter has already left with another waiter's turn. */
   readonly #asking = new Map<Waiter, boolean>()
 
   constructor(name: string) {
@@ -47,7 +48,7 @@ export class Line {
     this.#waiters.add(waiter)
   }
 
-  /** Has asked for a turn, until `answered` or `removeFor`. */
+  /** Marks a waiter's booking as in flight, until `answered` or `removeFor`. */
   asks(waiter: Waiter): void {
     this.#asking.set(waiter, false)
   }
@@ -56,21 +57,21 @@ export class Line {
     this.#asking.delete(waiter)
   }
 
-  /** Takes a waiter out of the line; false if it is not in it any more. */
+  /** Removes a waiter. False if it is no longer in the queue. */
   remove(waiter: Waiter): boolean {
     return this.#waiters.delete(waiter)
   }
 
-  /** Adds a turn that was booked, and comes at `due`. */
-  add(due: number, answer: Answer): void {
+  /** Adds a booked turn that comes at `due`. */
+  add(due: number, reply: StoreReply): void {
     const turns = this.#turns
     let at = turns.length
-    // seldom anywhere but at the end
+    // Almost always at the end.
     while (at > 0 && (turns[at - 1] as BookedTurn).due > due) at -= 1
-    turns.splice(at, 0, { due, answer })
+    turns.splice(at, 0, { due, answer: reply })
   }
 
-  /** Gives the first in line its turn, if it has come. */
+  /** Gives the first waiter its turn, if the turn has come. */
   serve(now: number): boolean {
     const [turn] = this.#turns
     const [waiter] = this.#waiters
@@ -80,19 +81,19 @@ export class Line {
     return true
   }
 
-  /** Gives the first in line a turn that has come, if none is before it. */
-  serveWith(answer: Answer): boolean {
+  /** Gives the first waiter a turn that has come already, if no other turn is before it. */
+  serveWith(reply: StoreReply): boolean {
     const [waiter] = this.#waiters
     if (waiter === undefined || this.#turns.length > 0) return false
-    this.#go(waiter, answer)
+    this.#go(waiter, reply)
     return true
   }
 
   /**
-   * Takes away the last turn, if there is none in the line for it: of those that come last, the one that is last in the
-   * store's line, which can be given back as if it had never been booked.
+   * Removes and returns the last turn, if there are more turns than waiters. Among turns that come at about the same time, it
+   * picks the last one in the store's queue. Giving back that one has no effect on other bookings.
    */
-  leftOver(): Answer | undefined {
+  leftOver(): StoreReply | undefined {
     const turns = this.#turns
     if (turns.length <= this.#waiters.size) return undefined
     let at = turns.length - 1
@@ -108,8 +109,8 @@ export class Line {
   }
 
   /**
-   * Takes out who asked in vain. If that one has gone with the turn of another, one of those who have their own answers
-   * goes without, the last of them: nobody waits for the answers to others who came later.
+   * Removes the waiter whose booking failed, and returns it. If that waiter has already left with another's turn, one waiter
+   * too many remains. Then the last waiter whose own booking has a reply is removed and returned instead.
    */
   removeFor(waiter: Waiter): Waiter | undefined {
     const hasGone = this.#asking.get(waiter) === true
@@ -124,22 +125,35 @@ export class Line {
     return last
   }
 
-  /** Takes everybody out. */
+  /** The waiters that have their replies and wait for a turn. */
+  get settled(): Waiter[] {
+    return [...this.#waiters].filter((waiter) => !this.#asking.has(waiter))
+  }
+
+  /** Removes and returns all turns, last one first. */
+  clearTurns(): StoreReply[] {
+    return this.#turns
+      .splice(0)
+      .map(({ answer }) => answer)
+      .reverse()
+  }
+
+  /** Removes and returns all waiters. */
   clear(): Waiter[] {
     const waiters = [...this.#waiters]
     this.#waiters.clear()
     return waiters
   }
 
-  #go(waiter: Waiter, answer: Answer): void {
+  #go(waiter: Waiter, reply: StoreReply): void {
     this.#waiters.delete(waiter)
     if (this.#asking.has(waiter)) this.#asking.set(waiter, true)
-    waiter.resolve(answer)
+    waiter.resolve(reply)
   }
 }
 
-/** Whether a turn is behind another in the line of the same store: of the same moment, the one that was booked later. */
-function comesAfter(a: Answer, b: Answer): boolean {
+/** Whether turn `a` is behind turn `b` in the queue of one store. For equal times, the later booking is behind. */
+function comesAfter(a: StoreReply, b: StoreReply): boolean {
   if (a.source !== b.source) return false
   const first = a.turn ?? a.at
   const second = b.turn ?? b.at

@@ -1,37 +1,47 @@
 import { Background } from "../background.js"
 import { type Clock, timersOf } from "../clock.js"
-import { isPromise } from "../later.js"
+import { isPromise } from "../deferred.js"
 import type { Policy } from "../policy.js"
-import type { Answer, Part, Store } from "../store.js"
+import type { PolicyRequest, Store, StoreReply } from "../store.js"
 import { AbortListeners } from "./abort-listeners.js"
 import { Agenda } from "./agenda.js"
 import { Line, type Waiter } from "./line.js"
-import type { Signal } from "./terms.js"
+import { QueueRoom } from "./queue-room.js"
+import type { Signal } from "./wait-options.js"
 
-/** How many turns that were given up may lie about in the agenda before it is put in order. */
+/** How many cancelled turns may stay in the agenda before it is rebuilt. */
 const MOST_STALE = 1_024
 
-/** Those in this process who wait for a turn. */
+/** The requests of this process that wait for a turn. */
 export interface Waiting {
-  /** How many they are. */
-  readonly size: number
-  /** Resolves when the turn has come, or at once if there is none within `maxWait` microseconds. */
-  join(parts: readonly Part[], maxWait: number, signal: Signal | undefined): Promise<Answer>
-  /** Ends every wait with a reason, and gives the turns back. */
+  /** The places in the queue. */
+  readonly room: QueueRoom
+  /** Resolves when the turn has come. Resolves with a denial at once if there is no turn within `maxWait` microseconds. */
+  join(
+    policies: readonly PolicyRequest[],
+    maxWait: number,
+    signal: Signal | undefined,
+    /** The key that the place in the queue counts for. */
+    key?: string,
+  ): Promise<StoreReply>
+  /** Gives the turns of some keys back and books new ones in the same order, because their policies have changed. */
+  rebook(matches: (key: string) => boolean): void
+  /** Rejects every waiter with a reason, and gives the turns back. */
   close(reason: unknown): Promise<void>
 }
 
 /**
- * Books turns on a store and wakes who has one. There is one timer for all of them, set to the next turn; a signal
- * has one listener, however many wait by it.
+ * Books turns in a store and resolves each waiter when its turn comes. All waiters share one timer, set to the next turn. A
+ * signal has one listener, however many waiters use it.
  */
-export function waiting(store: Store, clock: Clock | undefined): Waiting {
+export function waiting(store: Store, clock: Clock | undefined, maxWaiters: number): Waiting {
   const timers = timersOf(clock)
   const lines = new Map<string, Line>()
   const agenda = new Agenda<Line>()
   const aborts = new AbortListeners()
   const background = new Background()
-  let size = 0
+  const room = new QueueRoom(maxWaiters)
+  const askedBy = new WeakMap<Waiter, Asked>()
   let turns = 0
   let cancel = () => {}
   let setFor = Number.POSITIVE_INFINITY
@@ -54,14 +64,14 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   const setTimer = () => {
     if (turns === 0) agenda.clear()
     const { next } = agenda
-    // one that is set for a turn that was given up wakes nobody, and is set anew
+    // A timer for a cancelled turn may stay: it fires, serves no waiter and sets the next timer.
     if (next >= setFor && next < Number.POSITIVE_INFINITY) return
     cancel()
     setFor = next
     cancel = next < Number.POSITIVE_INFINITY ? timers.after(next - timers.now(), onTimer) : () => {}
   }
 
-  /** Gives back turns that nobody is in line for, and forgets a line that nobody is in. */
+  /** Gives back turns without a waiter, and forgets an empty queue. */
   const tidy = (line: Line) => {
     for (let over = line.leftOver(); over !== undefined; over = line.leftOver()) giveBack(over)
     if (line.isEmpty && lines.get(line.name) === line) lines.delete(line.name)
@@ -71,31 +81,47 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
     }
   }
 
-  const giveBack = (answer: Answer) => {
+  const giveBack = (reply: StoreReply) => {
     turns -= 1
-    const { turn, marks, parts } = answer as Booked
-    // one that cannot be given back passes unused
-    background.run(() => store.leave({ parts, at: turn, marks }))
+    const { turn, receipt, parts: policies } = reply as Booked
+    // If this fails, the turn stays booked and passes unused.
+    background.run(() => store.leave({ policies, at: turn, receipt }))
   }
 
-  const receive = (line: Line, waiter: Waiter, answer: Answer, parts: readonly Part[]) => {
-    if (answer.granted === 0) {
-      line.removeFor(waiter)?.resolve(answer)
+  const receive = (line: Line, waiter: Waiter, reply: StoreReply, policies: readonly PolicyRequest[]) => {
+    if (reply.granted === 0) {
+      line.removeFor(waiter)?.resolve(reply)
     } else {
       line.answered(waiter)
-      const { turn = answer.at } = answer
-      // a turn that has come while nobody has one needs no timer
-      if (turn > answer.at || !line.serveWith(answer)) {
-        // counted from now, not from when it was decided: nobody is woken before the turn
-        const due = timers.now() + (turn - answer.at) / 1_000
-        line.add(due, { ...answer, parts } as Booked)
+      const { turn = reply.at } = reply
+      // A turn for now, with no other turn before it, needs no timer.
+      if (turn > reply.at || !line.serveWith(reply)) {
+        // Count from now, not from the decision, so that no waiter is woken before its turn.
+        const due = timers.now() + (turn - reply.at) / 1_000
+        line.add(due, { ...reply, parts: policies } as Booked)
         turns += 1
         agenda.add(due, line)
-        if (turn === answer.at) wake()
+        if (turn === reply.at) wake()
       }
     }
     tidy(line)
     setTimer()
+  }
+
+  const book = (line: Line, waiter: Waiter, { policies, maxWait }: Asked) => {
+    line.asks(waiter)
+    background.run(() => {
+      try {
+        const reply = store.decide({ policies, count: 1, mode: "book", maxWait })
+        if (!isPromise(reply)) return receive(line, waiter, reply, policies)
+        return reply.then(
+          (told) => receive(line, waiter, told, policies),
+          (error: unknown) => fail(line, waiter, error),
+        )
+      } catch (error) {
+        return fail(line, waiter, error)
+      }
+    })
   }
 
   const fail = (line: Line, waiter: Waiter, error: unknown) => {
@@ -105,24 +131,24 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   }
 
   return {
-    get size() {
-      return size
-    },
+    room,
 
-    join(parts, maxWait, signal) {
+    join(policies, maxWait, signal, key = (policies[0] as PolicyRequest).key) {
       return new Promise((resolve, reject) => {
-        const name = nameOf(parts, maxWait)
+        const name = nameOf(policies, maxWait)
         const line = lines.get(name) ?? new Line(name)
         lines.set(name, line)
+        // With a `maxWait` of 0 the request waits only for the reply, and needs no place in the queue.
+        const release = maxWait > 0 ? room.take(key) : () => {}
         let stopListening = () => {}
         const leave = () => {
-          size -= 1
+          release()
           stopListening()
         }
         const waiter: Waiter = {
-          resolve(answer) {
+          resolve(reply) {
             leave()
-            resolve(answer)
+            resolve(reply)
           },
           reject(reason) {
             leave()
@@ -136,22 +162,27 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
             setTimer()
           })
         }
-        size += 1
         line.join(waiter)
-        line.asks(waiter)
-        background.run(() => {
-          try {
-            const answer = store.ask({ parts, count: 1, mode: "book", maxWait })
-            if (!isPromise(answer)) return receive(line, waiter, answer, parts)
-            return answer.then(
-              (told) => receive(line, waiter, told, parts),
-              (error: unknown) => fail(line, waiter, error),
-            )
-          } catch (error) {
-            return fail(line, waiter, error)
-          }
-        })
+        const asked = { policies, maxWait, at: timers.now() }
+        askedBy.set(waiter, asked)
+        book(line, waiter, asked)
       })
+    },
+
+    rebook(matches) {
+      const now = timers.now()
+      for (const line of [...lines.values()]) {
+        const settled = line.settled.filter((waiter) =>
+          askedBy.get(waiter)?.policies.some(({ key }) => matches(key)),
+        )
+        if (settled.length === 0) continue
+        for (const turn of line.clearTurns()) giveBack(turn)
+        for (const waiter of settled) {
+          const { policies, maxWait, at } = askedBy.get(waiter) as Asked
+          book(line, waiter, { policies, maxWait: Math.max(maxWait - (now - at) * 1_000, 0), at })
+        }
+      }
+      setTimer()
     },
 
     async close(reason) {
@@ -165,23 +196,34 @@ export function waiting(store: Store, clock: Clock | undefined): Waiting {
   }
 }
 
-/** An answer that is a turn, with what it is a turn of. */
-type Booked = Required<Pick<Answer, "turn" | "marks">> & Answer & { readonly parts: readonly Part[] }
+/** A waiter's request: its policies, how many microseconds it may wait, and since when. */
+interface Asked {
+  readonly policies: readonly PolicyRequest[]
+  readonly maxWait: number
+  readonly at: number
+}
+
+/** The reply for a booked turn, with the policies it was booked under. */
+type Booked = Required<Pick<StoreReply, "turn" | "receipt">> &
+  StoreReply & { readonly parts: readonly PolicyRequest[] }
 
 const policyNames = new WeakMap<Policy, string>()
 
-/** The same for those who wait for the same. */
-function nameOf(parts: readonly Part[], maxWait: number): string {
-  let name = `${maxWait} ${parts.length}`
-  for (const { scope, policy, cost } of parts) {
+/** The name of a queue. Requests for the same key, policies, costs and `maxWait` share it. */
+function nameOf(policies: readonly PolicyRequest[], maxWait: number): string {
+  const [{ key: first }] = policies as [PolicyRequest]
+  let name = `${maxWait} ${policies.length}`
+  for (const { ref, key, policy, cost } of policies) {
     let policyName = policyNames.get(policy)
     if (policyName === undefined) {
       policyName = JSON.stringify(policy)
       policyNames.set(policy, policyName)
     }
-    // neither has a line feed in it
-    name += `\n${scope.id}\n${policyName}\n${cost}`
+    // The id and the policy's JSON contain no line feed, so it separates them.
+    name += `\n${ref.id}\n${policyName}\n${cost}`
+    // A key may contain a line feed, so it is written as JSON.
+    if (key !== first) name += `\n${JSON.stringify(key)}`
   }
-  // last, because it may be anything
-  return `${name}\n${(parts[0] as Part).key}`
+  // The first key goes last unescaped: nothing follows that it could be confused with.
+  return `${name}\n${first}`
 }

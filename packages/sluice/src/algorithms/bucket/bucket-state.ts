@@ -1,22 +1,25 @@
-import type { Numbers } from "../../algorithm.js"
-import type { BucketTerms } from "./bucket-terms.js"
+import type { State } from "../../algorithm.js"
+import type { BucketParameters } from "./bucket-parameters.js"
 
-/** Near: nothing is spent any more at `FULL` microseconds and `PART` of as many parts of one as `FORM` says. */
-export const FULL = 0
-export const PART = 1
-/** Less than 0 if there is more to tell, which is far. */
-export const FORM = 2
-/** Milliseconds: as in the terms it was written under, and more by what was booked ahead or is owed. */
-export const REACH = 3
-/** Far: where steps are counted from, and until when if the bucket is full; NaN if no steps were. */
-export const ANCHOR = 0
-export const LAPSES_AT = 1
-/** When the last turn is, if it was to come when it was booked; else 0. */
-export const LAST = 2
-/** How much will be spent when a turn comes, at the least: more than that given back before would run over. */
-export const LOW = 3
+/** The time at which the bucket is full again: `full` microseconds, and `part` of `parts` pieces of the next one. */
+export interface BucketState extends State {
+  full: number
+  part: number
+  parts: number
+  /** How far ahead the writing policy can lead, in milliseconds. Includes bookings and debt. */
+  reach: number
+  /** In interval mode: the time that steps are counted from, otherwise -1; and until when a full bucket keeps it. */
+  anchor: number
+  lapsesAt: number
+  /** When the last booked turn comes, or 0. */
+  last: number
+  /** The least that will be spent when a turn comes. Giving back more than that would overflow the bucket. */
+  low: number
+}
 
+/** A bucket at one moment. */
 export interface BucketView {
+  readonly state: BucketState | undefined
   now: number
   /** `now`, or the step at or before it. */
   at: number
@@ -28,32 +31,29 @@ export interface BucketView {
   lapsesAt: number
   last: number
   low: number
+  /** Whether the clock went back: the state is further ahead than any spending leads. */
   jumped: boolean
 }
 
-/** Writes the state that a view has come to; until when it matters. */
-export function keep(
-  { parts }: BucketTerms,
-  view: BucketView,
-  reach: number,
-  cells: Numbers,
-  cell: number,
-): number {
-  const { near } = cells
+/** Writes a view into its state. */
+export function stateOf({ parts }: BucketParameters, view: BucketView, reach: number): BucketState {
+  const { anchor } = view
   const full = view.at + view.ahead
-  const stepwise = !Number.isNaN(view.anchor)
-  const waited = view.last >= view.now
-  const until = stepwise ? view.lapsesAt : 0
-  if (stepwise || waited) {
-    const far = cells.far()
-    far[cell + ANCHOR] = view.anchor
-    far[cell + LAPSES_AT] = until
-    far[cell + LAST] = waited ? view.last : 0
-    far[cell + LOW] = waited ? view.low : 0
-  }
-  near[cell + FULL] = full
-  near[cell + PART] = view.part
-  near[cell + FORM] = stepwise || waited ? -parts : parts
-  near[cell + REACH] = reach
-  return Math.max(full + 1, until)
+  const lapsesAt = anchor < 0 ? 0 : view.lapsesAt
+  const expiresAt = Math.max(full + 1, lapsesAt)
+  const isBooked = view.last >= view.now
+  const last = isBooked ? view.last : 0
+  const low = isBooked ? view.low : 0
+  const { state, part } = view
+  if (state === undefined) return { expiresAt, full, part, parts, reach, anchor, lapsesAt, last, low }
+  state.expiresAt = expiresAt
+  state.full = full
+  state.part = part
+  state.parts = parts
+  state.reach = reach
+  state.anchor = anchor
+  state.lapsesAt = lapsesAt
+  state.last = last
+  state.low = low
+  return state
 }

@@ -1,169 +1,254 @@
--- Token bucket and leaky bucket; bucket.ts beside this file is its twin and says what the names mean.
--- State: a string, ">i7I5" full reach, then ">I5I5" part parts if there are parts, then ">i7I7" anchor lapsesAt
--- if steps are counted, then ">i7I7" last low and a byte if a turn was booked. The length tells which of them are
--- there: 12, 22, 26 or 36 bytes, and 15 more.
--- Terms: step and life are left out where no steps are counted; parts, spanPart and costPart where parts is 1; queue
--- where it is 0.
-local bucket = {}
--- under two names, because plain asks are looked at in two ways, with steps and without
-algorithms.bucket, algorithms.stepwise = bucket, bucket
+-- Token bucket and leaky bucket. The state is the time at which the bucket is full again. bucket.ts explains the names.
+--
+-- State, 12 bytes: full (µs), reach (ms).
+-- With fractions of a µs, 22 bytes: also part, parts.
+-- In interval mode or with booked turns, 50 bytes: also anchor, lapses_at, last, low.
+--
+-- Policy: span, reach, one (the time that one unit takes).
+-- If a unit takes no whole number of µs: parts, span_part, one_part.
+-- In interval mode: step, life. For a leaky bucket: queue.
+local bucket = { queue_width = 6 }
+algorithms.bucket = bucket
 
-local function read(terms, key)
-  local step = terms.step
-  local full, reach, part, anchor, lapsesAt, expiresAt, last, low = now, terms.reach, 0, nil, 0, 0, 0, 0
-  local value = get(key)
-  if value then
-    full, reach = unpack(">i7I5", value)
-    expiresAt = full + 1
+do
+  local SHORT, FRACTION, FULL = ">i7I5", ">i7I5I5I5", ">i7I5I5I5i7I7i7I7"
+  -- The anchor of a state that is not in interval mode.
+  local NONE = -1
+
+  function bucket.prepare(policy)
+    policy.parts, policy.span_part, policy.one_part = policy.parts or 1, policy.span_part or 0, policy.one_part or 0
+    policy.life = policy.life or 0
+    policy.slack = max(policy.reach * 1000, GRACE)
+    policy.view = {}
+    -- For spend_all: the span as a whole number of pieces of a µs, if that is a safe integer.
+    local pieces = policy.span * policy.parts + policy.span_part
+    policy.span_pieces = not policy.step and pieces <= MAX_SAFE_INTEGER and pieces
+    policy.size = policy.parts > 1 and 22 or 12
+  end
+
+  function bucket.set_cost(policy, units)
+    local pieces = units * policy.one_part
+    policy.cost_part = pieces % policy.parts
+    policy.cost = units * policy.one + (pieces - policy.cost_part) / policy.parts
+    policy.cost_pieces = policy.cost * policy.parts + policy.cost_part
+  end
+
+  local function encode(policy, view)
+    local full, anchor, last, low = view.at + view.ahead, view.anchor, view.last, view.low
+    local is_interval, is_booked = anchor ~= NONE, last >= now
+    if is_interval or is_booked then
+      if not is_booked then last, low = 0, 0 end
+      return pack(FULL, full, view.reach, view.part, policy.parts, anchor, is_interval and view.lapses_at or 0, last, low)
+    elseif policy.parts > 1 then
+      return pack(FRACTION, full, view.reach, view.part, policy.parts)
+    end
+    return pack(SHORT, full, view.reach)
+  end
+
+  -- Converts a fraction of a µs from one size of pieces to another. Rounds up, so that spent units stay spent.
+  local function rescale(part, from, to)
+    local product = part * to
+    return product + from <= MAX_SAFE_INTEGER and floor((product + from - 1) / from) or to
+  end
+
+  -- Decodes a state into a view. Returns full, part, parts.
+  local function decode(view, value)
     local size = #value
-    if size % 2 == 1 then
-      last, low = unpack(">i7I7", value, size - 14)
-      size = size - 15
+    if size == 12 then
+      local full, reach = unpack(SHORT, value)
+      view.reach = reach
+      return full, 0, 1
+    elseif size == 22 then
+      local full, reach, part, parts = unpack(FRACTION, value)
+      view.reach = reach
+      return full, part, parts
+    elseif size ~= 50 then
+      error("a bucket of " .. size .. " bytes")
     end
-    if size == 26 or size == 36 then
-      anchor, lapsesAt = unpack(">i7I7", value, size - 13)
-      expiresAt = max(expiresAt, lapsesAt)
-    end
-    if size == 22 or size == 36 then
-      local from, to = 1, terms.parts or 1
-      part, from = unpack(">I5I5", value, 13)
-      if from ~= to then
-        -- as many pieces of another size as hold this part, rounded up: what was spent stays spent
-        local product = part * to
-        part = product + from <= 9007199254740991 and floor((product + from - 1) / from) or to
+    local full, reach, part, parts, anchor, lapses_at, last, low = unpack(FULL, value)
+    view.reach, view.anchor, view.lapses_at, view.last, view.low = reach, anchor, lapses_at, last, low
+    return full, part, parts
+  end
+
+  -- Sets the fields of a view without intervals and without booked turns.
+  local function clear(view) view.anchor, view.lapses_at, view.last, view.low = NONE, 0, 0, 0 end
+
+  -- Reads the state and updates it to now.
+  function bucket.read(policy, index)
+    local view, value, step = policy.view, read_string(index), policy.step
+    local full, part, parts = now, 0, 1
+    clear(view)
+    view.expires_at, view.jumped, view.reach = 0, false, policy.reach
+    if value then
+      full, part, parts = decode(view, value)
+      view.expires_at = view.lapses_at > full and view.lapses_at or full + 1
+      if part > 0 and parts ~= policy.parts then part = rescale(part, parts, policy.parts) end
+      if part == policy.parts then full, part = full + 1, 0 end
+      -- A state further ahead than any spending leads means that the clock went back. The whole reach counts as spent now.
+      if full - now > view.reach * 1000 + policy.slack then
+        full, part = now + view.reach * 1000, 0
+        clear(view)
+        view.jumped = true
       end
-      if part == to then
-        full = full + 1
-        part = 0
-      end
     end
-  end
-  -- further ahead than spending leads: the clock went back; all of it counts as spent now
-  local jumped = full - now > reach * 1000 + max(terms.reach * 1000, GRACE)
-  if jumped then
-    full = now + reach * 1000
-    part = 0
-    anchor = nil
-    lapsesAt = 0
-    last = 0
-    low = 0
-  end
-  local at = now
-  if step then
-    -- what was spent before steps were counted comes back at a step
-    anchor = anchor or full
-    at = anchor + floor((now - anchor) / step) * step
-  end
-  local spent = full > at or (full == at and part > 0)
-  if not spent and now >= lapsesAt then
-    at = now
-    anchor = step and now
-  end
-  if not spent then
-    full = at
-    part = 0
-  end
-  return at, full - at, part, reach, anchor, lapsesAt, jumped, expiresAt, last, low
-end
-
-local function keep(terms, key, full, part, reach, anchor, lapsesAt, before, last, low)
-  local value = pack(">i7I5", full, reach)
-  local expiresAt = full + 1
-  if terms.parts then value = value .. pack(">I5I5", part, terms.parts) end
-  if anchor then
-    value = value .. pack(">i7I7", anchor, lapsesAt)
-    expiresAt = max(expiresAt, lapsesAt)
-  end
-  if last >= now then value = value .. pack(">i7I7", last, low) .. "t" end
-  set(key, value, expiresAt, before)
-end
-
-local function room(terms, ahead, part, count)
-  local parts, cost, costPart = terms.parts or 1, terms.cost, terms.costPart or 0
-  local whole = terms.span - ahead
-  local rest = (terms.spanPart or 0) - part
-  if rest < 0 then
-    whole = whole - 1
-    rest = rest + parts
-  end
-  if whole < 0 then return 0 end
-  if count == 1 then return (cost < whole or (cost == whole and costPart <= rest)) and 1 or 0 end
-  local function fits(k)
-    local pieces = k * costPart
-    local carry = floor(pieces / parts)
-    local needed = k * cost + carry
-    return needed < whole or (needed == whole and pieces - carry * parts <= rest)
-  end
-  -- k * costPart must stay an exact integer
-  local most = min(count, floor(9007199254740991 / parts))
-  local k = min(most, floor((whole + rest / parts) / (cost + costPart / parts)))
-  while k > 0 and not fits(k) do k = k - 1 end
-  while k < most and fits(k + 1) do k = k + 1 end
-  return k
-end
-
-function bucket.step(terms, key, count, granted, spend, reply)
-  local at, ahead, part, reach, anchor, lapsesAt, jumped, before, last, low = read(terms, key)
-  granted = granted or room(terms, ahead, part, count)
-  if not reply then return granted end
-
-  if spend and granted > 0 then
-    if lead > 0 then
-      low = last > now - lead and min(low, ahead) or ahead
-      last = max(last, now)
+    local at = now
+    if step then
+      -- The state was written in continuous mode. Its units come back at a step.
+      if view.anchor == NONE then view.anchor = full end
+      at = view.anchor + floor((now - view.anchor) / step) * step
     end
-    ahead = ahead + granted * terms.cost
-    local parts = terms.parts
-    if parts then
-      local pieces = granted * terms.costPart
+    if full < at or (full == at and part == 0) then
+      -- The bucket is full.
+      if now >= view.lapses_at then at, view.anchor = now, step and now or NONE end
+      full, part = at, 0
+    end
+    view.at, view.ahead, view.part = at, full - at, part
+    return view
+  end
+
+  -- Returns how many times the cost fits, at most `count`, in exact integers.
+  local function fit(policy, count, whole, rest)
+    local parts, cost, cost_part = policy.parts, policy.cost, policy.cost_part
+    local function fits(k)
+      local pieces = k * cost_part
       local carry = floor(pieces / parts)
-      ahead = ahead + carry
-      part = part + pieces - carry * parts
-      if part >= parts then
-        part = part - parts
-        ahead = ahead + 1
-      end
+      local needed = k * cost + carry
+      return needed < whole or (needed == whole and pieces - carry * parts <= rest)
     end
-    lapsesAt = max(lapsesAt, now + (terms.life or 0))
-    keep(terms, key, at + ahead, part, terms.reach + ceil(lead / 1000), anchor, lapsesAt, before, last, low)
-  elseif spend and jumped then
-    keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
+    local most = min(count, floor(MAX_SAFE_INTEGER / parts))
+    local k = min(most, floor((whole + rest / parts) / (cost + cost_part / parts)))
+    while k > 0 and not fits(k) do k = k - 1 end
+    while k < most and fits(k + 1) do k = k + 1 end
+    return k
   end
 
-  reply[#reply + 1] = ahead
-  if terms.parts or terms.step then reply[#reply + 1] = part end
-  if terms.step then reply[#reply + 1] = now - at end
-  return granted
-end
+  function bucket.room(policy, view, count)
+    local whole, rest = policy.span - view.ahead, policy.span_part - view.part
+    if rest < 0 then whole, rest = whole - 1, rest + policy.parts end
+    if whole < 0 then return 0 end
+    if count > 1 then return fit(policy, count, whole, rest) end
+    local cost = policy.cost
+    return (cost < whole or (cost == whole and policy.cost_part <= rest)) and 1 or 0
+  end
 
-function bucket.till(terms, key)
-  local _, _, _, _, _, _, _, expiresAt = read(terms, key)
-  return expiresAt
-end
+  -- Adds a time to the time until the bucket is full.
+  local function add(policy, view, whole, part)
+    view.ahead, view.part = view.ahead + whole, view.part + part
+    if view.part >= policy.parts then view.ahead, view.part = view.ahead + 1, view.part - policy.parts end
+  end
 
-function bucket.give(terms, key, debitedAt)
-  local at, ahead, part, reach, anchor, lapsesAt, _, before, last, low = read(terms, key)
-  local whole, pieces = terms.cost, terms.costPart or 0
-  if debitedAt >= 0 then
-    -- without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-    local step = terms.step
-    local refilled = step and at - anchor - floor((debitedAt - anchor) / step) * step or now - debitedAt
-    whole = whole - max(refilled, 0)
-    if whole <= 0 or (last > now and low == 0) then return end
-    -- nor what would run over before a turn comes
-    if last > now and whole >= low then whole, pieces = low, 0 end
+  function bucket.take(policy, view, granted)
+    if lead > 0 then
+      view.low = view.last > now - lead and min(view.low, view.ahead) or view.ahead
+      view.last = max(view.last, now)
+    end
+    local pieces = granted * policy.cost_part
+    local carry = floor(pieces / policy.parts)
+    add(policy, view, granted * policy.cost + carry, pieces - carry * policy.parts)
+    if view.anchor ~= NONE then view.lapses_at = max(view.lapses_at, now + policy.life) end
+    view.reach = lead > 0 and policy.reach + ceil(lead / 1000) or policy.reach
   end
-  low = max(low - whole - (pieces > 0 and 1 or 0), 0)
-  ahead = ahead - whole
-  part = part - pieces
-  if part < 0 then
-    part = part + terms.parts
-    ahead = ahead - 1
+
+  function bucket.save(policy, view, index)
+    local full = view.at + view.ahead
+    local expires_at = view.anchor ~= NONE and view.lapses_at > full and view.lapses_at or full + 1
+    write_string(index, encode(policy, view), expires_at, view.expires_at)
   end
-  if ahead < 0 or (ahead == 0 and part == 0) then
-    ahead = 0
-    part = 0
-    if lapsesAt <= now then return drop(key) end
+
+  -- Fast path: spends `count` times the cost at once. It needs room for all of it, no interval and no booked turn.
+  -- Returns the level, or nil if the functions above must decide.
+  -- In a call of 64 requests it takes 4.3 µs instead of 6.8 µs. The parity suite compares both with TypeScript.
+  function bucket.spend_all(policy, index, count)
+    local span, parts, value = policy.span_pieces, policy.parts, read_string(index)
+    if not span or (value and #value ~= policy.size) then return nil end
+    local full, part, of, expired_at, _ = now, 0, parts, 0, nil
+    if value then
+      if parts > 1 then full, _, part, of = unpack(FRACTION, value) else full = unpack(SHORT, value) end
+      expired_at = full + 1
+    end
+    local ahead = count * policy.cost_pieces
+    if full >= now then ahead = ahead + (full - now) * parts + part end
+    if ahead > span or of ~= parts then return nil end
+    if parts == 1 then
+      write_string(index, pack(SHORT, now + ahead, policy.reach), now + ahead + 1, expired_at)
+      return ahead
+    end
+    part = ahead % parts
+    ahead = (ahead - part) / parts
+    write_string(index, pack(FRACTION, now + ahead, policy.reach, part, parts), now + ahead + 1, expired_at)
+    return ahead, part
   end
-  keep(terms, key, at + ahead, part, reach, anchor, lapsesAt, before, last, low)
+
+  -- Returns the level: the µs until the bucket is full; the fraction, if any; in interval mode the µs since the last step.
+  function bucket.level(policy, view)
+    if policy.step then return view.ahead, view.part, now - view.at end
+    return view.ahead, policy.parts > 1 and view.part or nil
+  end
+
+  -- Returns the µs until a turn of this cost behind all booked turns.
+  function bucket.turn(policy, view)
+    -- Rounded down, because rounding up would accumulate from turn to turn.
+    if policy.queue then return bucket.room(policy, view, 1) == 0 and INFINITY or view.ahead end
+    local cost, cost_part, span, span_part = policy.cost, policy.cost_part, policy.span, policy.span_part
+    if cost > span or (cost == span and cost_part > span_part) then return INFINITY end
+    local lacking_part = view.part + cost_part - span_part
+    local round_up = lacking_part > policy.parts and 2 or lacking_part > 0 and 1 or 0
+    local lacking = max(0, view.ahead + cost - span + round_up)
+    local step = policy.step
+    return lacking > 0 and step and ceil(lacking / step) * step - (now - view.at) or lacking
+  end
+
+  function bucket.queue_state(view)
+    return { view.at + view.ahead, view.part, view.last, view.low, view.anchor, view.lapses_at }
+  end
+
+  -- Puts the queue back to an earlier state.
+  function bucket.restore(policy, view, state, index)
+    local full, part, last, low, anchor, lapses_at = spread(state)
+    if max(full + 1, lapses_at) <= now then return remove(index) end
+    view.ahead, view.part, view.last, view.low = full - view.at, part, last, low
+    view.anchor, view.lapses_at = anchor, lapses_at
+    bucket.save(policy, view, index)
+  end
+
+  -- Spends the cost whether it fits or not. The debt is at most the capacity, behind turns up to `max_wait` ahead.
+  function bucket.charge(policy, view, max_wait, index)
+    local parts, step = policy.parts, policy.step
+    local carry = 2 * policy.span_part >= parts and 1 or 0
+    -- Debt counts in whole steps, because units come back only at steps.
+    if step then max_wait = max_wait - max_wait % step end
+    local most, most_part = 2 * policy.span + carry + max_wait, 2 * policy.span_part - carry * parts
+    local function exceeds() return view.ahead > most or (view.ahead == most and view.part > most_part) end
+    if exceeds() then most, most_part = view.ahead, view.part end
+    add(policy, view, policy.cost, policy.cost_part)
+    if exceeds() then view.ahead, view.part = most, most_part end
+    local debt = view.ahead + (view.part > 0 and 1 or 0)
+    view.reach = max(policy.reach, ceil((view.at - now + debt) / 1000))
+    view.lapses_at = max(view.lapses_at, now + policy.life)
+    -- The step that pays the debt may come later than that of any spend.
+    if step then view.lapses_at = max(view.lapses_at, view.at + ceil(debt / step) * step) end
+    bucket.save(policy, view, index)
+  end
+
+  -- Gives the cost back. With `debited_at`, it gives back only the units of that spend that certainly still count.
+  function bucket.give(policy, view, debited_at, index)
+    local whole, part, step = policy.cost, policy.cost_part, policy.step
+    if debited_at >= 0 then
+      -- Without the spend the bucket might have been full. Units refilled since then must not come back twice.
+      local refilled = now - debited_at
+      if step then refilled = view.at - view.anchor - floor((debited_at - view.anchor) / step) * step end
+      whole = whole - max(refilled, 0)
+      if whole <= 0 or (view.last > now and view.low == 0) then return end
+      -- Units that would overflow the bucket before a booked turn are not given back either.
+      if view.last > now and whole >= view.low then whole, part = view.low, 0 end
+    end
+    view.low = max(view.low - whole - (part > 0 and 1 or 0), 0)
+    view.ahead, view.part = view.ahead - whole, view.part - part
+    if view.part < 0 then view.ahead, view.part = view.ahead - 1, view.part + policy.parts end
+    if view.ahead < 0 or (view.ahead == 0 and view.part == 0) then
+      view.ahead, view.part = 0, 0
+      if view.lapses_at <= now then return remove(index) end
+    end
+    bucket.save(policy, view, index)
+  end
 end

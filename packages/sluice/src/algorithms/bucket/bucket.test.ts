@@ -2,22 +2,14 @@ import { describe, expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
 import { leakyBucket, type Policy, slidingLog, tokenBucket } from "../../policy.js"
 import { bucket } from "./bucket.js"
-import { FORM, FULL, PART } from "./bucket-state.js"
 
 const now = 1_780_000_000_000_000
 const seconds = 1_000_000
 
-const held = (policy: Policy) => {
-  const key = holding(bucket, policy)
-  const state = () => {
-    const near = key.cells()?.near
-    return near && { full: near[FULL], part: near[PART], parts: Math.abs(near[FORM] as number) }
-  }
-  return { ...key, state }
-}
+const held = (policy: Policy) => holding(bucket, policy)
 
 describe("a token bucket", () => {
-  test("starts full, and gains a token every tenth of a second at 10 a second", () => {
+  test("starts full, and gains one token per 100 ms at 10 per second", () => {
     const key = held(tokenBucket({ capacity: 3, refill: 10, every: "1s" }))
     expect(key.spend(now, 3)).toMatchObject({ granted: 1, remaining: 0, resetAfter: 300 })
     expect(key.spend(now)).toMatchObject({ granted: 0, retryAfter: 100 })
@@ -25,7 +17,7 @@ describe("a token bucket", () => {
     expect(key.spend(now + 100_000)).toMatchObject({ granted: 1, remaining: 0 })
   })
 
-  test("keeps its state as the instant at which it is full again", () => {
+  test("stores the time at which it is full again", () => {
     const key = held(tokenBucket({ capacity: 100, refill: 10, every: "1s" }))
     key.spend(now, 60)
     expect(key.state()).toMatchObject({ full: now + 6 * seconds, part: 0 })
@@ -41,24 +33,24 @@ describe("a token bucket", () => {
     ])
   })
 
-  test("grants as many of a count as fit", () => {
+  test("grants as many requests of a count as fit", () => {
     const key = held(tokenBucket({ capacity: 10, refill: 1, every: "1s" }))
     expect(key.spend(now, 3, 100)).toMatchObject({ granted: 3, remaining: 1 })
     expect(key.spend(now, 3, 100)).toMatchObject({ granted: 0, retryAfter: 2_000 })
   })
 
-  test("reads the part of a microsecond that another policy left in its own pieces", () => {
+  test("converts the fraction of a microsecond that another policy stored", () => {
     const [tens, sevens] = [10_000_000, 7_000_000].map((refill) =>
       tokenBucket({ capacity: 1_000, refill, every: "1s" }),
     )
     const key = held(tens as Policy)
     let granted = 0
     for (let i = 0; i < 2_000; i += 1) granted += key.spend(now, 1, 1, i % 2 === 0 ? tens : sevens).granted
-    // a tenth and a seventh of a microsecond in turns, until the hundred of the one and the 142.9 of the other are spent
+    // A tenth and a seventh of a microsecond alternate, until both capacities, 100 and 142.9 µs, are spent.
     expect(granted).toBeGreaterThan(800)
   })
 
-  test("rounds up a part that cannot be told in its own pieces", () => {
+  test("rounds up a fraction that it cannot represent", () => {
     const key = held(tokenBucket({ capacity: 100, refill: 700_000, every: "1s" }))
     key.spend(now, 1)
     expect(key.state()).toMatchObject({ full: now + 1, part: 3, parts: 7 })
@@ -73,7 +65,7 @@ describe("a token bucket", () => {
   })
 })
 
-describe("a token bucket by intervals", () => {
+describe("a token bucket in interval mode", () => {
   const policy = tokenBucket({ capacity: 5, refill: 2, every: "1s", mode: "interval" })
 
   test("gains its tokens at steps counted from first use", () => {
@@ -95,7 +87,7 @@ describe("a token bucket by intervals", () => {
     expect(other.spend(now + 3_000_001)).toMatchObject({ retryAfter: 1_000 })
   })
 
-  test("takes back at its steps what was spent before they were counted", () => {
+  test("refills units that were spent in continuous mode at its steps", () => {
     const key = held(tokenBucket({ capacity: 10, refill: 10, every: "1s" }))
     key.spend(now, 10)
     const stepwise = tokenBucket({ capacity: 10, refill: 10, every: "1s", mode: "interval" })
@@ -104,7 +96,7 @@ describe("a token bucket by intervals", () => {
     expect(key.spend(now + 1_000_000, 10, 1, stepwise)).toMatchObject({ granted: 1, remaining: 0 })
   })
 
-  test("keeps its steps beside a continuous refill on the same key", () => {
+  test("keeps its steps beside a continuous policy on the same key", () => {
     const key = held(policy)
     key.spend(now, 5)
     const quick = tokenBucket({ capacity: 100_000, refill: 1_000, every: "1s" })
@@ -112,14 +104,14 @@ describe("a token bucket by intervals", () => {
     expect(key.spend(now + 999_999)).toMatchObject({ granted: 0, retryAfter: 1 })
   })
 
-  test("loses no limit to clocks that differ, however few of a refill it holds", () => {
+  test("keeps its limit under clock skew, even with a capacity below the refill", () => {
     const key = held(tokenBucket({ capacity: 60, refill: 100, every: "1m", mode: "interval" }))
     let granted = 0
     for (let i = 0; i < 1_000; i += 1) granted += key.spend(now - (i % 2) * 1_000, 60).granted
     expect(granted).toBe(1)
   })
 
-  test("keeps its phase when all is given back", () => {
+  test("keeps its phase when everything is given back", () => {
     const key = held(policy)
     key.spend(now, 2)
     key.give(now + 100_000, 5)
@@ -128,7 +120,7 @@ describe("a token bucket by intervals", () => {
   })
 })
 
-test("a leaky bucket is the same bucket, and forgets what was given back", () => {
+test("a leaky bucket is the same bucket, and forgets a key that got everything back", () => {
   const key = held(leakyBucket({ capacity: 10, leak: 5, every: "1s" }))
   expect(key.spend(now, 6).remaining).toBe(4)
   key.give(now, 2)
@@ -137,7 +129,7 @@ test("a leaky bucket is the same bucket, and forgets what was given back", () =>
   expect(key.state()).toBeUndefined()
 })
 
-test("a state further ahead than spending leads counts as spent now", () => {
+test("a state further ahead than spending can lead counts as spent now", () => {
   const key = held(tokenBucket({ capacity: 10, refill: 10, every: "1s" }))
   key.spend(now, 10)
   expect(key.spend(now - 999 * 1_000)).toMatchObject({ granted: 0, retryAfter: 1_099 })
@@ -146,6 +138,6 @@ test("a state further ahead than spending leads counts as spent now", () => {
   expect(key.state()).toMatchObject({ full: now - 3_599 * seconds })
 })
 
-test("other policies are no buckets", () => {
-  expect(() => bucket.terms(slidingLog({ limit: 1, window: 1 }), 1)).toThrow("slidingLog is no bucket")
+test("other policies are not buckets", () => {
+  expect(() => bucket.parameters(slidingLog({ limit: 1, window: 1 }), 1)).toThrow("slidingLog is no bucket")
 })

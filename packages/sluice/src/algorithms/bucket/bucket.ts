@@ -1,121 +1,77 @@
-import { type Algorithm, levelOf, type Numbers } from "../../algorithm.js"
+import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import { spendPlain } from "./bucket-plain.js"
-import {
-  ANCHOR,
-  type BucketView,
-  FORM,
-  FULL,
-  keep,
-  LAPSES_AT,
-  LAST,
-  LOW,
-  PART,
-  REACH,
-} from "./bucket-state.js"
-import { type BucketTerms, bucketTerms } from "./bucket-terms.js"
-import { rescaled, unitsIn, untilStep } from "./bucket-time.js"
-import { charge, line, restore } from "./bucket-turns.js"
-
-/** The one view, so that an ask makes no garbage of it. */
-const seen: BucketView = {
-  now: 0,
-  at: 0,
-  ahead: 0,
-  part: 0,
-  reach: 0,
-  anchor: Number.NaN,
-  lapsesAt: 0,
-  last: 0,
-  low: 0,
-  jumped: false,
-}
+import { charge, queueState, restore } from "./bucket-bookings.js"
+import { type BucketParameters, bucketParameters, rescaled, timeOf } from "./bucket-parameters.js"
+import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
 /**
- * The token bucket, and the leaky bucket as its mirror image: one state, the instant at which nothing is
- * spent any more. Spending moves it into the future by the time the units take to come back; a bucket of
- * capacity C has room while it lies no further ahead than C units take.
+ * The token bucket, and the leaky bucket as its mirror image. The state is one time: when the bucket is full again. Spending
+ * moves it ahead by the time that the units take to come back. A bucket of capacity C has room while that time is no further
+ * ahead than C units take.
  *
- * A unit takes every/refill microseconds, seldom a whole number, so times are a pair: whole microseconds
- * and `part` of the `parts` equal pieces of the next one. Nothing is ever rounded.
+ * A unit takes every/refill microseconds, seldom a whole number. So times are a pair: whole microseconds, and `part` of
+ * the `parts` equal pieces of the next one. Nothing is ever rounded.
  *
- * In interval mode the same bucket is looked at only at the steps of a staircase, `step` microseconds
- * apart. They are counted from first use (`anchor`), through a full bucket too, until it lapses (`lapsesAt`).
+ * In interval mode the same bucket changes only at steps that are `step` microseconds apart. Steps are counted from
+ * the first use (`anchor`), through a full bucket too, until `lapsesAt`.
  */
-export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
-  inNumbers: true,
+export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
+  parameters: bucketParameters,
 
-  terms: bucketTerms,
-
-  read(terms, cells, cell, now) {
-    const { step } = terms
+  read(parameters, state, now) {
+    const { step } = parameters
     let full = now
-    let reach = terms.reach
+    let reach = parameters.reach
     let part = 0
-    let anchor = Number.NaN
+    let anchor = -1
     let lapsesAt = 0
     let last = 0
     let low = 0
-    if (cells !== undefined) {
-      const { near } = cells
-      const form = near[cell + FORM] as number
-      full = near[cell + FULL] as number
-      reach = near[cell + REACH] as number
-      part = rescaled(near[cell + PART] as number, Math.abs(form), terms.parts)
-      if (form < 0) {
-        const far = cells.far()
-        anchor = far[cell + ANCHOR] as number
-        lapsesAt = far[cell + LAPSES_AT] as number
-        last = far[cell + LAST] as number
-        low = far[cell + LOW] as number
-      }
-      if (part === terms.parts) {
+    if (state !== undefined) {
+      full = state.full
+      reach = state.reach
+      part = rescaled(state.part, state.parts, parameters.parts)
+      anchor = state.anchor
+      lapsesAt = state.lapsesAt
+      last = state.last
+      low = state.low
+      if (part === parameters.parts) {
         full += 1
         part = 0
       }
     }
-    // further ahead than spending leads: the clock went back; all of it counts as spent now
-    const jumped = full - now > reach * 1_000 + Math.max(terms.reach * 1_000, GRACE)
+    const jumped = full - now > reach * 1_000 + Math.max(parameters.reach * 1_000, GRACE)
     if (jumped) {
+      // Everything that was spent counts as spent now.
       full = now + reach * 1_000
       part = 0
-      anchor = Number.NaN
+      anchor = -1
       lapsesAt = 0
       last = 0
       low = 0
     }
     let at = now
     if (step > 0) {
-      // what was spent before steps were counted comes back at a step
-      if (Number.isNaN(anchor)) anchor = full
+      // The state was written in continuous mode. Its units come back at a step.
+      if (anchor < 0) anchor = full
       at = anchor + Math.floor((now - anchor) / step) * step
     }
     const spent = full > at || (full === at && part > 0)
     if (!spent && now >= lapsesAt) {
       at = now
-      anchor = step > 0 ? now : Number.NaN
+      anchor = step > 0 ? now : -1
     }
     if (!spent) {
       full = at
       part = 0
     }
-    seen.now = now
-    seen.at = at
-    seen.ahead = full - at
-    seen.part = part
-    seen.reach = reach
-    seen.anchor = anchor
-    seen.lapsesAt = lapsesAt
-    seen.last = last
-    seen.low = low
-    seen.jumped = jumped
-    return seen
+    return { state, now, at, ahead: full - at, part, reach, anchor, lapsesAt, last, low, jumped }
   },
 
-  room(terms, view, count) {
-    const { parts, cost, costPart } = terms
-    let whole = terms.span - view.ahead
-    let rest = terms.spanPart - view.part
+  room(parameters, view, count) {
+    const { parts, cost, costPart } = parameters
+    let whole = parameters.span - view.ahead
+    let rest = parameters.spanPart - view.part
     if (rest < 0) {
       whole -= 1
       rest += parts
@@ -128,7 +84,7 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
       const needed = k * cost + carry
       return needed < whole || (needed === whole && pieces - carry * parts <= rest)
     }
-    // k · costPart must stay an exact integer
+    // `k * costPart` must stay a safe integer.
     const most = Math.min(count, Math.floor(Number.MAX_SAFE_INTEGER / parts))
     let k = Math.min(most, Math.floor((whole + rest / parts) / (cost + costPart / parts)))
     while (k > 0 && !fits(k)) k -= 1
@@ -136,51 +92,48 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     return k
   },
 
-  take(terms, view, granted, cells, cell, lead = 0) {
-    const { parts } = terms
-    const pieces = granted * terms.costPart
+  take(parameters, view, granted, lead = 0) {
+    const { parts } = parameters
+    const pieces = granted * parameters.costPart
     const carry = Math.floor(pieces / parts)
     if (lead > 0) {
       view.low = view.last > view.now - lead ? Math.min(view.low, view.ahead) : view.ahead
       view.last = Math.max(view.last, view.now)
     }
-    view.ahead += granted * terms.cost + carry
+    view.ahead += granted * parameters.cost + carry
     view.part += pieces - carry * parts
     if (view.part >= parts) {
       view.part -= parts
       view.ahead += 1
     }
-    view.lapsesAt = Math.max(view.lapsesAt, view.now + terms.life)
-    return keep(terms, view, terms.reach + wholeMilliseconds(lead), cells, cell)
+    view.lapsesAt = Math.max(view.lapsesAt, view.now + parameters.life)
+    return stateOf(parameters, view, parameters.reach + wholeMilliseconds(lead))
   },
 
-  spendPlain,
-
-  turn(terms, view) {
-    if (terms.queue === 0) return this.wait(terms, this.tell(terms, view, true))
-    // rounded down, or what is rounded up would add up from turn to turn
-    return this.room(terms, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
+  turn(parameters, view) {
+    if (parameters.queue === 0) return this.wait(parameters, this.level(parameters, view, true))
+    // Rounded down, because rounding up would accumulate from turn to turn.
+    return this.room(parameters, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
   },
 
-  lineWidth: 6,
-
-  line,
-
+  queueWidth: 6,
+  queueState,
   restore,
-
   charge,
 
-  // without the debit the bucket may have been full for as long: what has been refilled since is not given twice
-  counts(terms, view, debitedAt) {
-    return refilledSince(debitedAt, terms, view) < terms.cost && (view.last <= view.now || view.low > 0)
+  // Without the spend the bucket might have been full. Units refilled since then must not come back twice.
+  counts(parameters, view, debitedAt) {
+    return (
+      refilledSince(debitedAt, parameters, view) < parameters.cost && (view.last <= view.now || view.low > 0)
+    )
   },
 
-  give(terms, view, debitedAt, cells, cell) {
-    let whole = terms.cost
-    let part = terms.costPart
+  give(parameters, view, debitedAt) {
+    let whole = parameters.cost
+    let part = parameters.costPart
     if (debitedAt !== undefined) {
-      whole -= refilledSince(debitedAt, terms, view)
-      // nor what would run over before a turn comes
+      whole -= refilledSince(debitedAt, parameters, view)
+      // Units that would overflow the bucket before a booked turn are not given back either.
       if (view.last > view.now && whole >= view.low) {
         whole = view.low
         part = 0
@@ -190,28 +143,30 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     view.ahead -= whole
     view.part -= part
     if (view.part < 0) {
-      view.part += terms.parts
+      view.part += parameters.parts
       view.ahead -= 1
     }
     if (view.ahead < 0 || (view.ahead === 0 && view.part === 0)) {
       view.ahead = 0
       view.part = 0
-      if (view.lapsesAt <= view.now) return 0
+      if (view.lapsesAt <= view.now) return undefined
     }
-    return keep(terms, view, view.reach, cells, cell)
+    return stateOf(parameters, view, view.reach)
   },
 
-  mend(terms, view, cells, cell) {
-    return view.jumped ? keep(terms, view, view.reach, cells, cell) : 0
+  mend(parameters, view) {
+    return view.jumped ? stateOf(parameters, view, view.reach) : undefined
   },
 
-  tell({ parts, step }, view) {
-    if (step > 0) return levelOf(view.ahead, view.part, view.now - view.at)
-    return parts > 1 ? levelOf(view.ahead, view.part) : levelOf(view.ahead)
+  spentShare: ({ span }, { ahead }) => Math.min(ahead / span, 1),
+
+  level({ parts, step }, view) {
+    if (step > 0) return [view.ahead, view.part, view.now - view.at]
+    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
   },
 
-  explain(terms, level, allowed = false, asTurn = false) {
-    const { parts, span, spanPart, capacity, step, queue } = terms
+  explain(parameters, level, allowed = false, asTurn = false) {
+    const { parts, span, spanPart, capacity, window, step, queue } = parameters
     const ahead = level[0] as number
     const part = level[1] ?? 0
     const late = level[2] ?? 0
@@ -219,25 +174,92 @@ export const bucket: Algorithm<BucketTerms, Numbers, BucketView> = {
     const left = span - ahead - borrow
     return {
       limit: capacity,
-      remaining: left < 0 ? 0 : unitsIn(left, spanPart - part + borrow * parts, terms),
-      retryAfter: allowed ? 0 : wholeMilliseconds(asTurn && queue === 1 ? ahead : this.wait(terms, level)),
+      window,
+      remaining: left < 0 ? 0 : unitsIn(left, spanPart - part + borrow * parts, parameters),
+      retryAfter: allowed
+        ? 0
+        : wholeMilliseconds(asTurn && queue === 1 ? ahead : this.wait(parameters, level)),
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
   },
 
-  wait(terms, level) {
-    const { parts, span, spanPart, step } = terms
-    if (terms.units > terms.capacity) return Number.POSITIVE_INFINITY
-    const lackingPart = (level[1] ?? 0) + terms.costPart - spanPart
-    // rounded up to the whole microsecond
+  wait(parameters, level) {
+    const { parts, span, spanPart, step } = parameters
+    if (parameters.units > parameters.capacity) return Number.POSITIVE_INFINITY
+    const lackingPart = (level[1] ?? 0) + parameters.costPart - spanPart
+    // Rounded up to the whole microsecond.
     const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
-    const lacking = (level[0] as number) + terms.cost - span + over
+    const lacking = (level[0] as number) + parameters.cost - span + over
     return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
+  },
+
+  name: "bucket",
+
+  luaParameters({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) {
+    return {
+      span,
+      reach,
+      one: cost,
+      ...(queue === 1 && { queue }),
+      ...(parts > 1 && { parts, span_part: spanPart, one_part: costPart }),
+      ...(step > 0 && { step, life }),
+    }
+  },
+
+  work: 4,
+
+  levelWidth: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
+
+  readsAnyCost: true,
+
+  levelBefore({ parts, cost, costPart }, level, times) {
+    const pieces = times * costPart
+    const carry = Math.floor(pieces / parts)
+    const part = (level[1] ?? 0) - (pieces - carry * parts)
+    const borrow = part < 0 ? 1 : 0
+    const ahead = (level[0] as number) - times * cost - carry - borrow
+    return level.length === 1 ? [ahead] : [ahead, part + borrow * parts, ...level.slice(2)]
+  },
+
+  levelLater({ step }, level, us) {
+    const ahead = level[0] as number
+    if (level.length === 1) return [Math.max(ahead - us, 0)]
+    const part = level[1] as number
+    if (step === 0) return ahead >= us ? [ahead - us, part] : [0, 0]
+    const late = level[2] as number
+    const steps = Math.floor((late + us) / step) * step
+    return ahead >= steps ? [ahead - steps, part, late + us - steps] : [0, 0, 0]
+  },
+
+  countsInFull: () => Number.POSITIVE_INFINITY,
+
+  unitsSpent(parameters, level) {
+    const ahead = level[0] as number
+    const part = level[1] ?? 0
+    const whole = unitsIn(ahead, part, parameters)
+    const [time, timePart] = timeOf(whole, parameters.unit, parameters.parts)
+    return time === ahead && timePart === part ? whole : whole + 1
   },
 }
 
-/** How much time's worth has been refilled since a moment: in steps, if steps are counted. */
-function refilledSince(moment: number, { step }: BucketTerms, { now, at, anchor }: BucketView): number {
+/** The time for which the bucket was refilled since a moment. In interval mode, in whole steps. */
+function refilledSince(moment: number, { step }: BucketParameters, { now, at, anchor }: BucketView): number {
   if (step === 0) return Math.max(now - moment, 0)
   return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
+}
+
+/** How many whole units come back in a time. */
+function unitsIn(
+  whole: number,
+  part: number,
+  { parts, unit }: { readonly parts: number; readonly unit: number },
+): number {
+  const pieces = whole * parts + part
+  if (Number.isSafeInteger(pieces)) return Math.floor(pieces / unit)
+  return Number((BigInt(whole) * BigInt(parts) + BigInt(part)) / BigInt(unit))
+}
+
+/** The time from now until a step. The wait is counted from the last step, which was `late` ago, and ends at a step. */
+function untilStep(us: number, step: number, late: number): number {
+  return us > 0 && step > 0 ? Math.ceil(us / step) * step - late : us
 }

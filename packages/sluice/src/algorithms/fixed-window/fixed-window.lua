@@ -1,79 +1,117 @@
--- Fixed window; fixed-window.ts beside this file is its twin and says what the names mean.
--- State: a string, ">I7I7I6I5" start stop used reach, and a byte more if it was booked.
-local fixedWindow = {}
-algorithms.fixedWindow = fixedWindow
+-- Fixed window: at most `limit` units per window. fixed-window.ts explains the names.
+-- State: start and stop of the window (µs), units spent, reach (ms), 1 if the window was booked ahead. 26 bytes.
+-- Policy: limit, window (µs), aligned (1: windows start at multiples of their length).
+local fixed_window = { queue_width = 4 }
+algorithms.fixed_window = fixed_window
 
-local function read(terms, key)
-  local start, stop, used, reach, booked, expiresAt = now, now, 0, 0, 0, 0
-  local value = get(key)
-  if value then
-    start, stop, used, reach = unpack(">I7I7I6I5", value)
-    booked = #value - 25
-    expiresAt = stop
-    if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
+do
+  local FORMAT = ">I7I7I6I5B"
+
+  function fixed_window.prepare(policy)
+    policy.slack = max(policy.window, GRACE)
+    policy.reach = ceil(policy.window / 1000)
+    policy.view = {}
   end
-  -- further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
-  local jumped = stop - now > reach * 1000 + max(terms.window, GRACE)
-  if jumped then
-    start = booked == 1 and now + reach * 1000 - (stop - start) or now
-    stop = now + reach * 1000
+
+  function fixed_window.set_cost(policy, units) policy.cost = units end
+
+  -- Returns the window that contains `now`. A missing or expired state is an empty window of no length.
+  function fixed_window.read(policy, index)
+    local view, value = policy.view, read_string(index)
+    local start, stop, spent, reach, booked = now, now, 0, 0, 0
+    view.expires_at = 0
+    if value then
+      if #value ~= 26 then error("a window of " .. #value .. " bytes") end
+      start, stop, spent, reach, booked = unpack(FORMAT, value)
+      view.expires_at = stop
+      if stop <= now then start, stop, spent, reach, booked = now, now, 0, 0, 0 end
+    end
+    -- A window further ahead than any request leads means that the clock went back. The window counts as opened or booked now.
+    view.jumped = stop - now > reach * 1000 + policy.slack
+    if view.jumped then
+      start = booked == 1 and now + reach * 1000 - (stop - start) or now
+      stop = now + reach * 1000
+    end
+    view.start, view.stop, view.spent, view.reach, view.booked = start, stop, spent, reach, booked
+    view.opens_in = booked == 1 and max(start - now, 0) or 0
+    return view
   end
-  local opens = booked == 1 and max(start - now, 0) or 0
-  return start, stop, used, reach, jumped, expiresAt, opens, booked
-end
 
-local function keep(key, start, stop, used, reach, before, booked)
-  local value = pack(">I7I7I6I5", start, stop, used, reach)
-  set(key, booked == 1 and value .. "b" or value, stop, before)
-end
-
--- Until when the window lasts if these terms count in it, and its reach.
-local function opened(terms, start, stop, reach)
-  local window = terms.window
-  if terms.aligned == 1 then
-    stop = max(stop, (floor(now / window) + 1) * window)
-  elseif stop - start < window then
-    stop = max(stop, now + window)
+  function fixed_window.room(policy, view, count)
+    if view.opens_in > 0 then return 0 end
+    local cost, left = policy.cost, policy.limit - view.spent
+    return count * cost <= left and count or max(floor(left / cost), 0)
   end
-  return stop, max(reach, ceil((window + lead) / 1000))
-end
 
-function fixedWindow.step(terms, key, count, granted, spend, reply)
-  local start, stop, used, reach, jumped, before, opens, booked = read(terms, key)
-  granted = granted or opens > 0 and 0 or min(count, max(floor((terms.limit - used) / terms.cost), 0))
-  if not reply then return granted end
-
-  if spend and granted > 0 then
-    if lead > 0 and stop == now then booked = 1 end
-    stop, reach = opened(terms, start, stop, reach)
-    used = used + granted * terms.cost
+  -- Extends the window to the length of this policy.
+  local function extend(policy, view)
+    local window, stop, reach = policy.window, view.stop, policy.reach
+    if policy.aligned == 1 then
+      stop = now - now % window + window
+    elseif view.stop - view.start < window then
+      stop = now + window
+    end
+    if lead > 0 then reach = ceil((window + lead) / 1000) end
+    if stop > view.stop then view.stop = stop end
+    if reach > view.reach then view.reach = reach end
   end
-  if spend and (granted > 0 or jumped) then keep(key, start, stop, used, reach, before, booked) end
 
-  reply[#reply + 1] = used
-  reply[#reply + 1] = stop - now
-  if granted < count then reply[#reply + 1] = opens end
-  return granted
-end
-
-function fixedWindow.till(terms, key)
-  local _, _, _, _, _, expiresAt = read(terms, key)
-  return expiresAt
-end
-
-function fixedWindow.give(terms, key, debitedAt)
-  local start, stop, used, reach, _, before, opens, booked = read(terms, key)
-  -- a debit of an earlier window is gone with it
-  if debitedAt >= 0 and debitedAt < start then return end
-  local left = used - terms.cost
-  if left <= 0 and opens > 0 then
-    -- nothing is left in a window that is yet to open: the windows before it are full
-    local back = min(ceil(opens / terms.window), floor(-left / terms.limit) + 1)
-    left = left + back * terms.limit
-    start = start - back * terms.window
-    stop = start + terms.window
+  function fixed_window.take(policy, view, granted)
+    if lead > 0 and view.stop == now then view.booked = 1 end
+    extend(policy, view)
+    view.spent = view.spent + granted * policy.cost
   end
-  used = max(left, 0)
-  if used == 0 and start <= now then return drop(key) end
-  keep(key, start, stop, used, reach, before, booked)
+
+  function fixed_window.save(_, view, index)
+    local text = pack(FORMAT, view.start, view.stop, view.spent, view.reach, view.booked)
+    write_string(index, text, view.stop, view.expires_at)
+  end
+
+  -- Returns the level: units spent, µs until the window ends, and in a denial the µs until it opens.
+  function fixed_window.level(_, view, is_short) return view.spent, view.stop - now, is_short and view.opens_in or nil end
+
+  function fixed_window.turn(policy, view)
+    if policy.cost > policy.limit then return INFINITY end
+    return view.spent + policy.cost > policy.limit and view.stop - now or view.opens_in
+  end
+
+  function fixed_window.queue_state(view) return { view.start, view.stop, view.spent, view.booked } end
+
+  function fixed_window.restore(policy, view, state, index)
+    view.start, view.stop, view.spent, view.booked = spread(state)
+    if view.stop <= now then return remove(index) end
+    fixed_window.save(policy, view, index)
+  end
+
+  -- Spends the cost whether it fits or not. What does not fit is spent in the next window.
+  function fixed_window.charge(policy, view, max_wait, index)
+    extend(policy, view)
+    local total = view.spent + policy.cost
+    if total <= policy.limit then
+      view.spent = total
+    elseif view.stop - now <= max_wait + policy.window then
+      view.start, view.stop, view.spent = view.stop, view.stop + policy.window, min(total - policy.limit, policy.limit)
+      view.reach = max(view.reach, ceil((view.stop - now) / 1000))
+      view.opens_in, view.booked = view.start - now, 1
+    else
+      view.spent = max(view.spent, policy.limit)
+    end
+    fixed_window.save(policy, view, index)
+  end
+
+  function fixed_window.give(policy, view, debited_at, index)
+    -- Units spent in an earlier window are gone with that window.
+    if debited_at >= 0 and debited_at < view.start then return end
+    local left = view.spent - policy.cost
+    if left <= 0 and view.opens_in > 0 then
+      -- The booked window is empty again. Move back to the last window that is not: the windows before it are full.
+      local back = min(ceil(view.opens_in / policy.window), floor(-left / policy.limit) + 1)
+      left = left + back * policy.limit
+      view.start = view.start - back * policy.window
+      view.stop = view.start + policy.window
+    end
+    view.spent = max(left, 0)
+    if view.spent == 0 and view.start <= now then return remove(index) end
+    fixed_window.save(policy, view, index)
+  end
 end

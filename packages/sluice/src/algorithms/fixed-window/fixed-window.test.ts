@@ -1,9 +1,7 @@
 import { expect, test } from "vitest"
 import { held as holding } from "../../../test/support/held.js"
-import { zeros } from "../../algorithm.js"
 import { fixedWindow as fixedWindowPolicy, type Policy, slidingLog } from "../../policy.js"
-import { fixedWindow } from "./fixed-window.js"
-import { STOP, USED } from "./fixed-window-state.js"
+import { type FixedWindowState, fixedWindow } from "./fixed-window.js"
 
 const now = 1_780_000_000_250_000
 const seconds = 1_000_000
@@ -18,14 +16,14 @@ test("a window opens with its first use and ends a window later", () => {
   expect(key.spend(now + 1 * seconds, 3)).toMatchObject({ granted: 1, remaining: 0, resetAfter: 1_000 })
 })
 
-test("by the clock, windows are cut at multiples of their length", () => {
+test("with `align: clock`, windows start at multiples of their length", () => {
   const key = held(fixedWindowPolicy({ limit: 3, window: "1s", align: "clock" }))
   expect(key.spend(now, 3)).toMatchObject({ granted: 1, resetAfter: 750 })
   expect(key.spend(now + 749_999)).toMatchObject({ granted: 0, retryAfter: 1 })
   expect(key.spend(now + 750_000)).toMatchObject({ granted: 1, resetAfter: 1_000 })
 })
 
-test("units count for at least the window they were granted under, whoever opened it", () => {
+test("units count for at least the window of their own policy, even if another policy opened it", () => {
   const long = fixedWindowPolicy({ limit: 10, window: "1m" })
   const short = fixedWindowPolicy({ limit: 10, window: "1s" })
   const opened = held(short)
@@ -37,7 +35,7 @@ test("units count for at least the window they were granted under, whoever opene
   expect(kept.spend(now + seconds, 1, 1, short)).toMatchObject({ granted: 1, resetAfter: 59_000 })
 })
 
-test("a window by the clock ends no sooner than its own, whoever opened it", () => {
+test("an aligned window ends no sooner than its own policy requires, even if another policy opened it", () => {
   const byTheClock = fixedWindowPolicy({ limit: 10, window: "1s", align: "clock" })
   const key = held(fixedWindowPolicy({ limit: 10, window: 500 }))
   key.spend(now)
@@ -45,7 +43,7 @@ test("a window by the clock ends no sooner than its own, whoever opened it", () 
   expect(key.spend(now + 749_000, 9)).toMatchObject({ granted: 0, retryAfter: 1 })
 })
 
-test("the rest of a window by the clock is no window for one from first use", () => {
+test("the rest of an aligned window is not a full window for an unaligned policy", () => {
   const byTheClock = fixedWindowPolicy({ limit: 10, window: "1s", align: "clock" })
   const key = held(byTheClock)
   key.spend(now + 749_000)
@@ -54,28 +52,28 @@ test("the rest of a window by the clock is no window for one from first use", ()
   expect(key.spend(now + 750_000, 1, 1, own)).toMatchObject({ granted: 0, retryAfter: 999 })
 })
 
-test("a window further ahead than it reaches counts as opened now", () => {
+test("a window further ahead than its length counts as opened now", () => {
   const key = held(fixedWindowPolicy({ limit: 3, window: "1s" }))
   key.spend(now, 3)
   expect(key.spend(now - 1 * seconds)).toMatchObject({ granted: 0, retryAfter: 2_000 })
   expect(key.spend(now - 2 * seconds)).toMatchObject({ granted: 0, retryAfter: 1_000 })
-  expect(key.cells()?.near[STOP]).toBe(now - 1 * seconds)
-  expect(key.cells()?.near[USED]).toBe(3)
+  expect(key.state()).toMatchObject({ expiresAt: now - 1 * seconds, used: 3 })
 })
 
-test("other policies are no fixed windows", () => {
-  expect(() => fixedWindow.terms(slidingLog({ limit: 1, window: 1 }), 1)).toThrow(
+test("other policies are not fixed windows", () => {
+  expect(() => fixedWindow.parameters(slidingLog({ limit: 1, window: 1 }), 1)).toThrow(
     "slidingLog is no fixed window",
   )
 })
 
-test("a window that was booked is read as it was written, however often", () => {
-  const terms = fixedWindow.terms(fixedWindowPolicy({ limit: 3, window: "1s" }), 1)
-  const cells = zeros()
-  fixedWindow.take(terms, fixedWindow.read(terms, undefined, 0, now + 1 * seconds), 1, cells, 0, 1 * seconds)
+test("reading a booked window does not change it", () => {
+  const parameters = fixedWindow.parameters(fixedWindowPolicy({ limit: 3, window: "1s" }), 1)
+  const book = (before?: FixedWindowState) =>
+    fixedWindow.take(parameters, fixedWindow.read(parameters, before, now + 1 * seconds), 1, 1 * seconds)
+  let state = book()
   for (let times = 0; times < 3; times += 1) {
-    const view = fixedWindow.read(terms, cells, 0, now)
+    const view = fixedWindow.read(parameters, state, now)
     expect(view).toMatchObject({ booked: 1, opens: 1 * seconds, used: 1 + times, reach: 2_000 })
-    fixedWindow.take(terms, fixedWindow.read(terms, cells, 0, now + 1 * seconds), 1, cells, 0, 1 * seconds)
+    state = book(state)
   }
 })

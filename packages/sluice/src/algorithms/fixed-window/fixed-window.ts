@@ -1,124 +1,110 @@
-import { type Algorithm, levelOf, type Numbers } from "../../algorithm.js"
+import type { Algorithm, State } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import { spendPlain } from "./fixed-window-plain.js"
-import {
-  type FixedWindowTerms,
-  type FixedWindowView,
-  keep,
-  REACH,
-  START,
-  STOP,
-  USED,
-} from "./fixed-window-state.js"
 
-/** The one view, as in a bucket. */
-const seen: FixedWindowView = {
-  now: 0,
-  start: 0,
-  stop: 0,
-  used: 0,
-  reach: 0,
-  booked: 0,
-  opens: 0,
-  jumped: false,
+export interface FixedWindowParameters {
+  readonly limit: number
+  readonly window: number
+  /** 1: windows start at multiples of their length. 0: with their first use. */
+  readonly aligned: 0 | 1
+  readonly cost: number
+}
+
+/** A window from `start` until it expires, with `used` units spent. */
+export interface FixedWindowState extends State {
+  readonly start: number
+  readonly used: number
+  /** The longest window of the policies that granted in it, plus how far ahead it was booked, in milliseconds. */
+  readonly reach: number
+  /** 1 if the window was booked before it opens. No request is admitted until then. */
+  readonly booked: 0 | 1
+}
+
+/** A window at one moment. */
+export interface FixedWindowView {
+  now: number
+  start: number
+  stop: number
+  used: number
+  reach: number
+  booked: 0 | 1
+  /** Microseconds until it opens, if it was booked. */
+  opens: number
+  jumped: boolean
 }
 
 /**
- * A window lasts from `start` to `stop`; `used` units of it are spent.
+ * Fixed window: grants at most `limit` units per window.
  *
- * It may have been opened under another policy (a deploy, a policy given in a call). A grant then moves the end
- * to where the granting policy needs it: by the clock, no sooner than its own window ends; from first use, so that
- * the window is as long as its own. So each policy keeps its bound whoever else counts in the same window.
+ * Another policy may have opened the window (before a deploy, or a policy given in a call). A grant then moves the end of the
+ * window to where the granting policy needs it. So each policy keeps its bound, whoever else counts in the same window.
  *
- * While turns are booked ahead, the window is that of the last turn, and may be yet to open. Windows then follow each
- * other without a gap, and nobody goes before those who wait: what is left of the windows before it is not used.
+ * While turns are booked ahead, the stored window is that of the last turn. It may open in the future. Windows then follow each
+ * other without a gap. No request overtakes the waiters, so unused units of earlier windows are lost.
  */
-export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> = {
-  inNumbers: true,
-
-  terms(policy, cost) {
+export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, FixedWindowView> = {
+  parameters(policy, cost) {
     if (policy.algorithm !== "fixedWindow") throw new TypeError(`${policy.algorithm} is no fixed window`)
     const { limit, window, align } = policy
     return {
       limit,
       window: window * 1_000,
       aligned: align === "clock" ? 1 : 0,
-      // a cost beyond the limit never fits, whatever its size, and debt is no more than the limit
+      // A cost beyond the limit never fits, whatever its size, and debt is no more than the limit.
       cost: Math.min(cost, 2 * limit),
     }
   },
 
-  read(terms, cells, cell, now) {
-    seen.now = now
-    seen.booked = 0
-    seen.opens = 0
-    seen.jumped = false
-    if (cells === undefined || (cells.near[cell + STOP] as number) <= now) {
-      seen.start = now
-      seen.stop = now
-      seen.used = 0
-      seen.reach = 0
-      return seen
+  read(parameters, state, now) {
+    if (state === undefined || state.expiresAt <= now) {
+      return { now, start: now, stop: now, used: 0, reach: 0, booked: 0, opens: 0, jumped: false }
     }
-    const { near } = cells
-    const reached = near[cell + REACH] as number
-    seen.start = near[cell + START] as number
-    seen.stop = near[cell + STOP] as number
-    seen.used = near[cell + USED] as number
-    seen.booked = reached < 0 ? 1 : 0
-    seen.reach = reached < 0 ? -1 - reached : reached
-    const reach = seen.reach * 1_000
-    // further ahead than a window reaches: the clock went back; the window counts as opened now, or as booked now
-    if (seen.stop - now > reach + Math.max(terms.window, GRACE)) {
-      seen.start = seen.booked === 1 ? now + reach - (seen.stop - seen.start) : now
-      seen.stop = now + reach
-      seen.jumped = true
+    const { used, reach, booked } = state
+    let { start, expiresAt: stop } = state
+    // A window further ahead than any request leads means that the clock went back. It counts as opened or booked now.
+    const jumped = stop - now > reach * 1_000 + Math.max(parameters.window, GRACE)
+    if (jumped) {
+      start = booked === 1 ? now + reach * 1_000 - (stop - start) : now
+      stop = now + reach * 1_000
     }
-    if (seen.booked === 1) seen.opens = Math.max(seen.start - now, 0)
-    return seen
+    const opens = booked === 1 ? Math.max(start - now, 0) : 0
+    return { now, start, stop, used, reach, booked, opens, jumped }
   },
 
-  room(terms, view, count) {
+  room(parameters, view, count) {
     if (view.opens > 0) return 0
-    const room = Math.floor((terms.limit - view.used) / terms.cost)
+    const room = Math.floor((parameters.limit - view.used) / parameters.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted, cells, cell, lead = 0) {
-    const { window, aligned } = terms
+  take(parameters, view, granted, lead = 0) {
+    const { window, aligned } = parameters
     if (lead > 0 && view.stop === view.now) view.booked = 1
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
     view.reach = Math.max(view.reach, wholeMilliseconds(window + lead))
-    view.used += granted * terms.cost
-    return keep(view, cells, cell)
+    view.used += granted * parameters.cost
+    return stateOf(view)
   },
 
-  spendPlain,
-
-  turn(terms, view) {
-    return this.wait(terms, this.tell(terms, view, true))
+  turn(parameters, view) {
+    return this.wait(parameters, this.level(parameters, view, true))
   },
 
-  lineWidth: 4,
+  queueWidth: 4,
 
-  line: ({ start, stop, used, booked }) => [start, stop, used, booked],
+  queueState: ({ start, stop, used, booked }) => [start, stop, used, booked],
 
-  restore(_terms, view, line, cells, cell) {
-    const [start, stop, used, booked] = line as [number, number, number, 0 | 1]
-    if (stop <= view.now) return 0
-    view.start = start
-    view.stop = stop
-    view.used = used
-    view.booked = booked
-    return keep(view, cells, cell)
+  restore(_parameters, view, queue) {
+    const [start, stop, used, booked] = queue as [number, number, number, 0 | 1]
+    if (stop <= view.now) return undefined
+    return stateOf({ ...view, start, stop, used, booked })
   },
 
-  charge(terms, view, maxWait, cells, cell) {
-    const { limit, window } = terms
-    // opens a window if there is none, with nothing spent
-    this.take(terms, view, 0, cells, cell)
-    const used = view.used + terms.cost
+  charge(parameters, view, maxWait) {
+    const { limit, window } = parameters
+    // Open an empty window if there is none.
+    this.take(parameters, view, 0)
+    const used = view.used + parameters.cost
     if (used <= limit) {
       view.used = used
     } else if (view.stop - view.now <= maxWait + window) {
@@ -130,42 +116,43 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> 
     } else {
       view.used = Math.max(view.used, limit)
     }
-    return keep(view, cells, cell)
+    return stateOf(view)
   },
 
-  // a debit of an earlier window is gone with it
-  counts: (_terms, view, debitedAt) => debitedAt >= view.start,
+  // Units spent in an earlier window are gone with that window.
+  counts: (_parameters, view, debitedAt) => debitedAt >= view.start,
 
-  give({ limit, window, cost }, view, _debitedAt, cells, cell) {
+  give({ limit, window, cost }, view) {
     let left = view.used - cost
     if (left <= 0 && view.opens > 0) {
-      // nothing is left in a window that is yet to open: the windows before it are full
+      // The booked window is empty again. Move back to the last window that is not: the windows before it are full.
       const back = Math.min(Math.ceil(view.opens / window), Math.floor(-left / limit) + 1)
       left += back * limit
       view.start -= back * window
       view.stop = view.start + window
     }
     view.used = Math.max(left, 0)
-    return view.used > 0 || view.start > view.now ? keep(view, cells, cell) : 0
+    return view.used > 0 || view.start > view.now ? stateOf(view) : undefined
   },
 
-  mend(_terms, view, cells, cell) {
-    return view.jumped ? keep(view, cells, cell) : 0
-  },
+  mend: (_parameters, view) => (view.jumped ? stateOf(view) : undefined),
 
-  tell(_terms, view, short) {
+  spentShare: ({ limit }, { used, opens }) => (opens > 0 ? 1 : Math.min(used / limit, 1)),
+
+  level(_parameters, view, short) {
     const left = view.stop - view.now
-    return short ? levelOf(view.used, left, view.opens) : levelOf(view.used, left)
+    return short ? [view.used, left, view.opens] : [view.used, left]
   },
 
-  explain(terms, level, allowed = false) {
+  explain(parameters, level, allowed = false) {
     const used = level[0] as number
     const left = level[1] as number
     const opens = level[2] ?? 0
     return {
-      limit: terms.limit,
-      remaining: opens > 0 ? 0 : Math.max(terms.limit - used, 0),
-      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
+      limit: parameters.limit,
+      window: parameters.window / 1_000,
+      remaining: opens > 0 ? 0 : Math.max(parameters.limit - used, 0),
+      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(parameters, level)),
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
   },
@@ -177,4 +164,28 @@ export const fixedWindow: Algorithm<FixedWindowTerms, Numbers, FixedWindowView> 
     if (cost > limit) return Number.POSITIVE_INFINITY
     return used + cost > limit ? left : opens
   },
+
+  name: "fixed_window",
+  luaParameters: ({ limit, window, aligned }) => ({ limit, window, aligned }),
+  work: 4,
+  levelWidth: (_parameters, short) => (short ? 3 : 2),
+  readsAnyCost: true,
+  levelBefore: ({ cost }, level, times) => [(level[0] as number) - times * cost, level[1] as number],
+
+  levelLater(_parameters, level, us) {
+    const left = level[1] as number
+    if (left <= us) return [0, 0, 0]
+    return [level[0] as number, left - us, Math.max((level[2] ?? 0) - us, 0)]
+  },
+
+  countsInFull: (_parameters, level) => level[1] as number,
+
+  // The windows before a booked window are full.
+  unitsSpent({ limit, window }, [used, , opens = 0]) {
+    return (used as number) + limit * Math.ceil(opens / window)
+  },
+}
+
+function stateOf({ start, stop, used, reach, booked }: FixedWindowView): FixedWindowState {
+  return { expiresAt: stop, start, used, reach, booked }
 }

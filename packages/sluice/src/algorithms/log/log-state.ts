@@ -1,41 +1,46 @@
+import type { State } from "../../algorithm.js"
+
 /**
  * The sliding log, and the sliding window as the same log merged.
  *
- * Every grant is an entry with its time and the running total of all units up to it, so that the units of
- * any stretch of the log are one subtraction and nothing can disagree. An entry counts while
- * `at + window > now`. Grants that fall into one sub-window of `merge` microseconds share an entry, which
- * takes the time of its newest unit; for the log itself `merge` is 1.
+ * Every grant is an entry with its time and the running total of all units so far. The units between two entries are then
+ * one subtraction. An entry counts while `at + window > now`. Grants within one sub-window of `merge` microseconds share an
+ * entry, which takes the time of its newest unit. For the log itself `merge` is 1.
  *
  * The oldest entry is a base: the running total before the entries that follow.
  *
- * A booked turn is an entry with a time to come. Until then nobody goes before it.
+ * A booked turn is an entry in the future. No request is admitted before it.
  */
-export interface LogTerms {
+export interface LogParameters {
   readonly limit: number
   readonly window: number
   readonly merge: number
   readonly cost: number
 }
 
-/** Entries are columns, the base at position `start`. */
-export interface LogState {
+/**
+ * Entries are columns, the base at position `start`. A write changes the columns in place, because a copy of a long
+ * log would cost more than the step.
+ */
+export interface LogState extends State {
+  expiresAt: number
   readonly at: number[]
   readonly sum: number[]
-  /** The millisecond until which a policy that granted it, or one before it, looks back at an entry. */
+  /** Until when a policy needs an entry, in milliseconds. Never earlier than for the entries before it. */
   readonly till: number[]
-  /** Milliseconds by which an entry was ahead of the clock when it was booked; 0 if it was not. */
+  /** How far ahead an entry was booked, in milliseconds. 0 if it was not booked. */
   readonly lead: number[]
   start: number
 }
 
-/** Running totals are kept modulo this, far more than the limit of any one policy. */
+/** Running totals wrap around at this number, which is far above the limit of any policy. */
 export const WRAP = 2 ** 48
-/** How many entries that no longer count one grant clears away. */
+/** The most expired entries that one grant removes. */
 const PRUNE = 32
 
 /**
- * Clears away entries before the first that counts, unless the policy that they were granted under still looks at them.
- * Where that first one is then.
+ * Removes entries before the first that counts, unless the policy that granted them still needs them. Returns the new position
+ * of that first entry.
  */
 export function prune(state: LogState, first: number, now: number): number {
   const { start, till } = state
@@ -49,7 +54,7 @@ export function prune(state: LogState, first: number, now: number): number {
 }
 
 export function empty(): LogState {
-  return { at: [0], sum: [0], till: [0], lead: [0], start: 0 }
+  return { expiresAt: 0, at: [0], sum: [0], till: [0], lead: [0], start: 0 }
 }
 
 export function append(state: LogState, at: number, sum: number, till: number, lead: number): void {
@@ -67,6 +72,13 @@ export function columns({ at, sum, till, lead }: LogState): number[][] {
   return [at, sum, till, lead]
 }
 
+/** The state after its entries changed. Undefined if no entry counts any more. */
+export function kept(state: LogState, now: number): LogState | undefined {
+  const newest = state.at.length - 1
+  state.expiresAt = nth(state.till, newest) * 1_000
+  return newest === state.start || state.expiresAt <= now ? undefined : state
+}
+
 /** Units between two running totals. */
 export function units(sum: number, base: number): number {
   return (sum - base + WRAP) % WRAP
@@ -74,4 +86,22 @@ export function units(sum: number, base: number): number {
 
 export function nth(column: readonly number[], entry: number): number {
   return column[entry] as number
+}
+
+/** The first position from `low` on that passes the test, or `high`. All positions after it must pass too. */
+export function firstThat(holds: (entry: number) => boolean, low: number, high: number): number {
+  // It is usually near the start, so double the stride first, then bisect.
+  let below = low - 1
+  let stride = 1
+  while (below + stride < high && !holds(below + stride)) {
+    below += stride
+    stride *= 2
+  }
+  let above = Math.min(below + stride, high)
+  while (above - below > 1) {
+    const middle = Math.floor((below + above) / 2)
+    if (holds(middle)) above = middle
+    else below = middle
+  }
+  return above
 }

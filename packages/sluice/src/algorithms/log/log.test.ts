@@ -7,10 +7,7 @@ import type { LogState } from "./log-state.js"
 const now = 1_780_000_000_000_000
 const ms = 1_000
 
-const held = (policy: Policy) => {
-  const key = holding(log, policy)
-  return { ...key, state: () => key.cells()?.[0] }
-}
+const held = (policy: Policy) => holding(log, policy)
 const entries = (state?: LogState) => (state === undefined ? 0 : state.at.length - state.start - 1)
 
 describe("a sliding log", () => {
@@ -23,7 +20,7 @@ describe("a sliding log", () => {
     expect(key.spend(now + 1_000 * ms, 2)).toMatchObject({ granted: 1, remaining: 0 })
   })
 
-  test("weighs a cost as one entry, and a count of asks too", () => {
+  test("stores a cost as one entry, and a count of requests too", () => {
     const key = held(slidingLog({ limit: 100, window: 1_000 }))
     key.spend(now, 40)
     expect(key.spend(now + 1, 7, 99)).toMatchObject({ granted: 8, remaining: 4 })
@@ -38,14 +35,14 @@ describe("a sliding log", () => {
     }
   })
 
-  test("clears away what has left, and keeps its columns short", () => {
+  test("removes expired entries and keeps its columns short", () => {
     const key = held(slidingLog({ limit: 10, window: 10 }))
     for (let i = 0; i < 10_000; i += 1) expect(key.spend(now + i * ms).granted).toBe(1)
     expect(entries(key.state())).toBeLessThanOrEqual(11)
     expect(key.state()?.at.length).toBeLessThan(100)
   })
 
-  test("keeps what another policy still looks back at", () => {
+  test("keeps entries that another policy still needs", () => {
     const long = slidingLog({ limit: 100, window: 60_000 })
     const key = held(slidingLog({ limit: 10, window: 10 }))
     key.spend(now, 50, 1, long)
@@ -66,7 +63,7 @@ describe("a sliding log", () => {
     expect(key.spend(now + 1_000 * ms, 10).granted).toBe(1)
   })
 
-  test("forgets a key that got everything back, and cannot give what was never spent", () => {
+  test("forgets a key that got everything back, and gives back at most what was spent", () => {
     const key = held(slidingLog({ limit: 10, window: 1_000 }))
     key.give(now, 1)
     expect(key.state()).toBeUndefined()
@@ -75,7 +72,7 @@ describe("a sliding log", () => {
     expect(key.state()).toBeUndefined()
   })
 
-  test("further ahead than a window reaches counts as spent now", () => {
+  test("further ahead than a window counts as spent now", () => {
     const key = held(slidingLog({ limit: 5, window: 1_000 }))
     for (const at of [0, 100, 200]) key.spend(now + at * ms)
     expect(key.spend(now - 800 * ms, 3)).toMatchObject({ granted: 0, remaining: 2, retryAfter: 1_800 })
@@ -84,7 +81,7 @@ describe("a sliding log", () => {
     expect(key.spend(now - 900 * ms, 2)).toMatchObject({ granted: 1, remaining: 0 })
   })
 
-  test("counts as spent now what any policy still counted, not only the one that asks", () => {
+  test("after a clock jump keeps units that any policy still counted", () => {
     const long = slidingLog({ limit: 100, window: 86_400_000 })
     const key = held(slidingLog({ limit: 1_000, window: 1_000 }))
     key.spend(now, 99, 1, long)
@@ -93,7 +90,7 @@ describe("a sliding log", () => {
     expect(key.spend(now - 2 * 86_400_000 * ms, 2, 1, long)).toMatchObject({ granted: 0, remaining: 0 })
   })
 
-  test("is of use only as long as what a refund left of it", () => {
+  test("expires with the entries that a refund left", () => {
     const key = held(slidingLog({ limit: 10, window: 60_000 }))
     key.spend(now)
     key.spend(now + 59_000 * ms, 9)
@@ -114,7 +111,7 @@ describe("a sliding log", () => {
 })
 
 describe("a sliding window", () => {
-  test("is the log with the grants of a sub-window merged at their newest", () => {
+  test("merges the grants of a sub-window at the time of the newest", () => {
     const key = held(slidingWindow({ limit: 100, window: 1_000, buckets: 4 }))
     for (let i = 0; i < 10; i += 1) key.spend(now + i * 20 * ms)
     expect(entries(key.state())).toBe(1)
@@ -124,7 +121,7 @@ describe("a sliding window", () => {
     expect(key.spend(now + 1_180 * ms, 90)).toMatchObject({ granted: 1, remaining: 9 })
   })
 
-  test("never holds the units of a shorter window for longer", () => {
+  test("never extends the units of a shorter window", () => {
     const coarse = slidingWindow({ limit: 1_000, window: 86_400_000, buckets: 1 })
     const key = held(slidingWindow({ limit: 10, window: 10_000 }))
     key.spend(now, 10)
@@ -139,6 +136,6 @@ describe("a sliding window", () => {
   })
 })
 
-test("other policies are no logs", () => {
-  expect(() => log.terms(fixedWindow({ limit: 1, window: 1 }), 1)).toThrow("fixedWindow is no log")
+test("other policies are not logs", () => {
+  expect(() => log.parameters(fixedWindow({ limit: 1, window: 1 }), 1)).toThrow("fixedWindow is no log")
 })

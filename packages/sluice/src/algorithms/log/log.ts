@@ -1,20 +1,23 @@
-import { type Algorithm, levelOf } from "../../algorithm.js"
+import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { Policy } from "../../policy.js"
-import { firstThat } from "./first-that.js"
-import { spendPlain } from "./log-plain.js"
 import {
   append,
   columns,
   cutAfter,
   empty,
+  firstThat,
+  kept,
+  type LogParameters,
   type LogState,
-  type LogTerms,
   nth,
   prune,
   units,
   WRAP,
 } from "./log-state.js"
+
+/** As many entries, at 32 bytes each, take about as much memory as twice the rest of what is stored for a key. */
+const ENTRIES_OF_A_STATE = 16
 
 export interface LogView {
   readonly now: number
@@ -31,27 +34,25 @@ export interface LogView {
   readonly jumped: boolean
 }
 
-export const log: Algorithm<LogTerms, LogState[], LogView> = {
-  inNumbers: false,
-
-  terms(policy, cost) {
+export const log: Algorithm<LogParameters, LogState, LogView> = {
+  parameters(policy, cost) {
     const { limit, window, merge } = shape(policy)
-    // a cost beyond the limit never fits, whatever its size, and debt is no more than the limit
+    // A cost beyond the limit never fits, whatever its size, and debt is no more than the limit.
     return { limit, window, merge, cost: Math.min(cost, 2 * limit) }
   },
 
-  read(terms, cells, cell, now) {
-    const state = cells?.[cell] ?? empty()
+  read(parameters, state = empty(), now) {
     const newest = state.at.length - 1
     const last = nth(state.at, newest)
     const sum = nth(state.sum, newest)
     const reach = nth(state.till, newest) * 1_000 - last
-    // further ahead than a window reaches: the clock went back; what counted then counts as spent or booked now
+    // An entry further ahead than any request leads means that the clock went back. Units that counted before count as spent
+    // or booked now.
     const lead = nth(state.lead, newest)
     const jumped = last - now > Math.max(reach, GRACE) + lead * 1_000
     const counts = jumped
       ? (entry: number) => nth(state.till, entry) * 1_000 > last
-      : (entry: number) => nth(state.at, entry) + terms.window > now
+      : (entry: number) => nth(state.at, entry) + parameters.window > now
     const first = firstThat(counts, state.start + 1, newest + 1)
     const base = nth(state.sum, first - 1)
     const total = units(sum, base)
@@ -62,119 +63,130 @@ export const log: Algorithm<LogTerms, LogState[], LogView> = {
     return { now, state: mended, first: 1, base: 0, total, last: at, booked: lead > 0, jumped }
   },
 
-  room(terms, view, count) {
+  room(parameters, view, count) {
     if (view.booked && view.last > view.now) return 0
-    const room = Math.floor((terms.limit - view.total) / terms.cost)
+    const room = Math.floor((parameters.limit - view.total) / parameters.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
-  take(terms, view, granted, cells, cell, lead = 0) {
+  take(parameters, view, granted, lead = 0) {
     const { state } = view
     const newest = state.at.length - 1
-    // never before the newest entry, or a clock that went back would unsort the log
+    // Not before the newest entry, because the log must stay sorted even if the clock went back.
     const at = Math.max(view.now, view.last)
-    const sum = (nth(state.sum, newest) + granted * terms.cost) % WRAP
-    const till = Math.max(wholeMilliseconds(at + terms.window), nth(state.till, newest))
-    // an entry of a shorter window stays as it is: its units must not be held for longer
-    const ownWindow = nth(state.till, newest) >= wholeMilliseconds(view.last + terms.window)
-    const sameSubWindow = Math.floor(view.last / terms.merge) === Math.floor(at / terms.merge)
+    const sum = (nth(state.sum, newest) + granted * parameters.cost) % WRAP
+    const till = Math.max(wholeMilliseconds(at + parameters.window), nth(state.till, newest))
+    // An entry of a shorter window is not extended, because its units must not count for longer.
+    const ownWindow = nth(state.till, newest) >= wholeMilliseconds(view.last + parameters.window)
+    const sameSubWindow = Math.floor(view.last / parameters.merge) === Math.floor(at / parameters.merge)
     if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
     append(state, at, sum, till, wholeMilliseconds(lead))
     view.first = prune(state, view.first, view.now - lead)
-    view.total += granted * terms.cost
+    view.total += granted * parameters.cost
     view.last = at
     view.booked = lead > 0
-    cells[cell] = state
-    return till * 1_000
+    state.expiresAt = till * 1_000
+    return state
   },
 
-  spendPlain,
-
-  turn(terms, view) {
-    return this.wait(terms, this.tell(terms, view, true))
+  turn(parameters, view) {
+    return this.wait(parameters, this.level(parameters, view, true))
   },
 
-  lineWidth: 4,
+  queueWidth: 4,
 
-  line({ state }) {
+  queueState({ state }) {
     const newest = state.at.length - 1
     return columns(state).map((column) => nth(column, newest))
   },
 
-  restore(_terms, { now, state }, line, cells, cell) {
-    const [at, sum, till, lead] = line as [number, number, number, number]
+  restore(_parameters, { now, state }, queue) {
+    const [at, sum, till, lead] = queue as [number, number, number, number]
     const newest = state.at.length - 1
     const base = nth(state.sum, state.start)
-    // more was given back than had been spent before the turn: nothing is left without it
+    // More units were given back than were spent before the turn. Without the turn, nothing is left.
     const isVoid = units(sum, base) > units(nth(state.sum, newest), base)
     cutAfter(state, newest - 1)
-    if (isVoid) return 0
-    // the last turn may have been merged into the entry before it
+    if (isVoid) return undefined
+    // The turn may have been merged into the entry before it.
     if (newest === state.start || nth(state.sum, newest - 1) !== sum) append(state, at, sum, till, lead)
-    cells[cell] = state
-    return state.at.length - 1 === state.start || till * 1_000 <= now ? 0 : till * 1_000
+    return kept(state, now)
   },
 
-  charge(terms, view, maxWait, cells, cell) {
-    const { limit, window, cost } = terms
-    const { now } = view
-    const one = { ...terms, cost: 1 }
+  charge(parameters, view, maxWait) {
+    const { limit, window, cost } = parameters
+    const { now, state } = view
+    const one = { ...parameters, cost: 1 }
     const fits = this.room(one, view, cost)
-    // what fits is spent now, the rest at the turn that it would have had
-    let until =
-      fits > 0
-        ? this.take(one, view, fits, cells, cell)
-        : nth(view.state.till, view.state.till.length - 1) * 1_000
-    cells[cell] = view.state
-    const owed = { ...terms, cost: Math.min(cost - fits, limit) }
-    const wait = this.turn(owed, this.read(owed, cells, cell, now))
+    // Units that fit are spent now, the rest at its turn ahead.
+    if (fits > 0) this.take(one, view, fits)
+    else state.expiresAt = nth(state.till, state.till.length - 1) * 1_000
+    const owed = { ...parameters, cost: Math.min(cost - fits, limit) }
+    const wait = this.turn(owed, this.read(owed, state, now))
     if (owed.cost > 0 && wait <= maxWait + window) {
-      until = this.take(owed, this.read(owed, cells, cell, now + wait), 1, cells, cell, wait)
+      this.take(owed, this.read(owed, state, now + wait), 1, wait)
     }
-    return until
+    return state
   },
 
-  counts: (terms, view, debitedAt) => debitedAt + terms.window > view.now,
+  counts: (parameters, view, debitedAt) => debitedAt + parameters.window > view.now,
 
-  give(terms, view, debitedAt, cells, cell) {
-    const { state } = view
-    if (debitedAt === undefined) giveNewest(terms, view)
-    else giveOldest(terms, view)
-    const newest = state.at.length - 1
-    const expiresAt = nth(state.till, newest) * 1_000
-    cells[cell] = state
-    return newest === state.start || expiresAt <= view.now ? 0 : expiresAt
+  give(parameters, view, debitedAt) {
+    if (debitedAt === undefined) giveNewest(parameters, view)
+    else giveOldest(parameters, view)
+    return kept(view.state, view.now)
   },
 
-  mend(_terms, view, cells, cell) {
-    if (!view.jumped) return 0
-    cells[cell] = view.state
-    return nth(view.state.till, view.state.till.length - 1) * 1_000
+  mend: (_parameters, { jumped, state, now }) => (jumped ? kept(state, now) : undefined),
+
+  spentShare: ({ limit }, { total, booked, last, now }) =>
+    booked && last > now ? 1 : Math.min(total / limit, 1),
+
+  weight: ({ at }) => 1 + Math.floor(at.length / ENTRIES_OF_A_STATE),
+
+  level(parameters, view, short) {
+    const reset = view.total > 0 ? view.last + parameters.window - view.now : 0
+    return short ? [view.total, reset, untilEnoughLeft(parameters, view)] : [view.total, reset]
   },
 
-  tell(terms, view, short) {
-    const reset = view.total > 0 ? view.last + terms.window - view.now : 0
-    return short ? levelOf(view.total, reset, untilEnoughLeft(terms, view)) : levelOf(view.total, reset)
-  },
-
-  explain(terms, level, allowed = false) {
+  explain(parameters, level, allowed = false) {
     const total = level[0] as number
     const reset = level[1] as number
     return {
-      limit: terms.limit,
-      // what would fit but has to wait is behind a turn that is booked
+      limit: parameters.limit,
+      window: parameters.window / 1_000,
+      // A cost that would fit but has to wait is behind a booked turn.
       remaining:
-        total + terms.cost <= terms.limit && (level[2] ?? 0) > 0 ? 0 : Math.max(terms.limit - total, 0),
-      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(terms, level)),
+        total + parameters.cost <= parameters.limit && (level[2] ?? 0) > 0
+          ? 0
+          : Math.max(parameters.limit - total, 0),
+      retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(parameters, level)),
       resetAfter: wholeMilliseconds(reset),
     }
   },
 
   wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
+
+  name: "log",
+  luaParameters: ({ limit, window, merge }) => ({ limit, window, merge }),
+  work: 10,
+  levelWidth: (_parameters, short) => (short ? 3 : 2),
+  // Another cost waits for another entry to expire.
+  readsAnyCost: false,
+  levelBefore: ({ cost }, level, times) => [(level[0] as number) - times * cost, level[1] as number],
+
+  // It is unknown which entries have expired meanwhile, so the total stays as it was.
+  levelLater(_parameters, level, us) {
+    const later = (time: number) => Math.max(time - us, 0)
+    return [level[0] as number, ...level.slice(1).map(later)]
+  },
+
+  countsInFull: ({ window }) => window,
+  unitsSpent: (_parameters, level) => level[0] as number,
 }
 
-/** The newest units go: the log is cut after the entry that reaches what is left. */
-function giveNewest({ cost }: LogTerms, { state, first, base, total }: LogView): void {
+/** Removes the newest units: cuts the log after the entry that reaches the rest. */
+function giveNewest({ cost }: LogParameters, { state, first, base, total }: LogView): void {
   const left = total - cost
   if (left <= 0) {
     cutAfter(state, first - 1)
@@ -186,12 +198,12 @@ function giveNewest({ cost }: LogTerms, { state, first, base, total }: LogView):
 }
 
 /**
- * The oldest units that count go: they leave no later than those of the debit, whose place in the log is not looked
- * for. Where another policy still looks back at older entries, nothing goes.
+ * Removes the oldest units that count. The entry of the spend is unknown, and the oldest units expire no later than its units.
+ * If another policy still needs older entries, nothing is removed.
  */
-function giveOldest({ cost }: LogTerms, view: LogView): void {
+function giveOldest({ cost }: LogParameters, view: LogView): void {
   const { now, state, first, base, total } = view
-  // none matters for longer than those after it
+  // No entry counts for longer than a later one.
   if (first - 1 > state.start && nth(state.till, first - 1) * 1_000 > now) return
   state.start = first - 1
   const newest = state.at.length - 1
@@ -205,9 +217,9 @@ function giveOldest({ cost }: LogTerms, view: LogView): void {
   state.sum[state.start] = sum
 }
 
-/** Microseconds until enough entries have left for the cost to fit, and no turn is before it. */
-function untilEnoughLeft(terms: LogTerms, view: LogView): number {
-  const { limit, window, cost } = terms
+/** Microseconds until enough entries have expired for the cost to fit, and all booked turns have passed. */
+function untilEnoughLeft(parameters: LogParameters, view: LogView): number {
+  const { limit, window, cost } = parameters
   const turns = view.booked ? Math.max(view.last - view.now, 0) : 0
   const excess = view.total + cost - limit
   if (cost > limit || excess <= 0) return turns

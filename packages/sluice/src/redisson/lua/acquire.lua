@@ -1,12 +1,16 @@
--- Grants asks in the order they come, until one does not fit. A denial writes nothing, but for two things: it puts
--- right a `value` that would mislead Redisson's script, and it is a use that keepAliveTime counts from.
+-- Grants requests in order until one does not fit.
+-- A denial writes in three cases only. It corrects a `value` that would mislead Redisson's script. It removes expired entries if they
+-- are many, as Redisson's script does. And it renews keepAliveTime.
+--
 -- KEYS     see state.lua
--- ARGV     [1] to [4] rate, interval in ms, type and keepAliveTime in ms to set where nobody has set any, or ""
---          [5] the layout of an entry, Bc0I or Lc0I
---          then for each ask its permits and 16 random bytes in hex
--- Returns  how many asks were granted, the permits left, the ms until the next ask passes (0 if there is none or it
---          is for more than the rate), the rate, the interval in ms. -1 where nobody has set a rate; -2 and the rate
---          if the first ask is for more than it.
+--
+-- ARGV     [1] to [4] the rate, interval in ms, type and keepAliveTime in ms to use if none is set, or "".
+--          [5] the layout of an entry, Bc0I or Lc0I.
+--          Then two arguments per request: its permits, and 16 random bytes in hex.
+--
+-- Returns  the number of granted requests, the permits left, the wait in ms, the rate, the interval in ms.
+--          The wait is the time until the next request passes. It is 0 if there is none or it exceeds the rate.
+--          { -1 } if no rate is set. { -2, rate } if the first request exceeds the rate.
 local rate, interval, type, keepAlive = readConfig()
 local unset = not rate
 if unset then

@@ -1,7 +1,8 @@
--- Counts the permits that are free, and writes nothing.
+-- Counts the free permits. Writes nothing.
+--
 -- KEYS     see state.lua
--- ARGV     [1] to [3] rate, interval in ms and type where nobody has set any, or ""
--- Returns  the free permits, or -1 where nobody has set a rate
+-- ARGV     [1] to [3] the rate, interval in ms and type to use if none is set, or ""
+-- Returns  the free permits, or -1 if no rate is set
 local rate, interval, type = readConfig()
 if not rate then
   rate, interval, type = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]

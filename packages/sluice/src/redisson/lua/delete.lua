@@ -1,4 +1,5 @@
--- Forgets everything but what other clients have for themselves.
+-- Deletes everything but the permits that other clients hold under type PER_CLIENT.
+--
 -- KEYS     see state.lua
--- Returns  how many keys there were
+-- Returns  how many keys existed
 return redis.call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])

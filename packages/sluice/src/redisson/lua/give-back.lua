@@ -1,7 +1,8 @@
--- Takes back grants that came too late for those who asked.
+-- Gives back grants whose callers have left.
+--
 -- KEYS     see state.lua
--- ARGV     [1] the layout of an entry, then for each grant its permits and its random bytes in hex
--- Returns  the permits that were still there
+-- ARGV     [1] the layout of an entry. Then two arguments per grant: its permits, and its random bytes in hex.
+-- Returns  how many permits were given back
 local _, _, type = readConfig()
 local valueKey, permitsKey = keysOf(type)
 local value = tonumber(call("GET", valueKey))

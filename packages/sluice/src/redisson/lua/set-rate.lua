@@ -1,8 +1,14 @@
--- Sets the rate, the interval, the type and the time to keep alive.
+-- Sets the rate, the interval, the type and the keepAliveTime.
+--
 -- KEYS     see state.lua
--- ARGV     [1] rate  [2] interval in ms  [3] type: 0 for all clients together, 1 for each  [4] keepAliveTime in ms, 0
---          for none  [5] try, to set only what nobody has set; keep, to go on with the entries; reset, to forget them
--- Returns  1, or 0 where a rate was set already and [5] is try
+--
+-- ARGV     [1] rate
+--          [2] interval in ms
+--          [3] type: 0 for all clients together, 1 for each
+--          [4] keepAliveTime in ms, 0 for none
+--          [5] try: set only if none is set. keep: keep the entries. reset: delete the entries.
+--
+-- Returns  1, or 0 if a rate was set already and [5] is try
 local rate, interval, type, keepAlive = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local mode = ARGV[5]
 

@@ -1,7 +1,13 @@
--- What the scripts of sluice/redisson share: the time, and how Redisson keeps the state of an RRateLimiter.
--- KEYS  [1] the configuration, a hash  [2] value  [3] value of this client  [4] permits  [5] permits of this client
---       `permits` holds an entry for each grant, by the millisecond it was given; `value` is the rate less the permits
---       of all entries, also of those that have left and are not yet removed.
+-- Shared by the scripts of sluice/redisson: the time, and the state of an RRateLimiter as Redisson stores it.
+--
+-- KEYS  [1] the configuration, a hash
+--       [2] value
+--       [3] value of this client
+--       [4] permits
+--       [5] permits of this client
+--
+-- `permits` is a sorted set with one entry per grant. The score is the millisecond of the grant.
+-- `value` is the rate minus the permits of all entries, including expired entries that are not removed yet.
 local call = redis.call
 local byte, format = string.byte, string.format
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -9,7 +15,7 @@ local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local time = call("TIME")
 local now = time[1] * 1000 + floor(time[2] / 1000)
 
--- The rate, the interval, the type and the time to keep alive; the rate is nil where nobody has set one.
+-- Returns the rate, the interval, the type and the keepAliveTime. The rate is nil if none is set.
 local function readConfig()
   local found = call("HMGET", KEYS[1], "rate", "interval", "type", "keepAliveTime")
   local rate, interval = tonumber(found[1]), tonumber(found[2])
@@ -22,8 +28,8 @@ local function keysOf(type)
   return KEYS[2], KEYS[4]
 end
 
--- The permits of an entry are its last four bytes. Before them comes a random string, its length in one byte ("Bc0I")
--- or in eight ("Lc0I"), or a random float ("fI"). Whatever else is there counts as one permit.
+-- Returns the permits of an entry: its last four bytes. Before them is a random string or a random float ("fI").
+-- The length of the string is in one byte ("Bc0I") or in eight ("Lc0I"). An entry of another form counts as one permit.
 local function permitsIn(entry)
   local size = #entry
   local known = size == 8
@@ -43,26 +49,32 @@ local function packed(layout, hex, permits)
   return struct.pack(layout, #random, random, permits)
 end
 
--- Beyond this many entries `value` is believed where it can be true, for their sum would hold up the server.
+-- With more entries than this, their sum would block the server for too long. Then a plausible `value` is trusted.
 local FEW = 128
 
--- How many permits are free, and what `value` would be if it were right: less by those of entries that have left.
--- The entries decide. Of many, `value` is believed when it has room for what is wanted and for the entries, or when
--- it says no although no entry can hold less than one permit.
+-- Returns the number of free permits, and whether the stored state can stay: `value` is correct, and few entries have expired.
+-- Up to FEW entries are summed. With more, `value` is trusted in two cases:
+-- - It counts one permit per entry. That is the least, because no entry holds less.
+-- - It counts more than that and still has room for `wanted`.
 local function look(rate, interval, wanted, valueKey, permitsKey)
   local edge = now - interval
   local current = format("(%.0f", edge)
-  local left = sum(call("ZRANGEBYSCORE", permitsKey, "-inf", edge))
   local entries = call("ZCOUNT", permitsKey, current, "+inf")
+  local many = call("ZCOUNT", permitsKey, "-inf", edge) > FEW
+  -- Those that have left are removed unseen where the others tell what is free.
+  if many and entries <= FEW then
+    return rate - sum(call("ZRANGEBYSCORE", permitsKey, current, "+inf")), false
+  end
+  local left = sum(call("ZRANGEBYSCORE", permitsKey, "-inf", edge))
   local value = tonumber(call("GET", valueKey))
   local most = rate - entries
   local free = value and value + left
   local believed = entries > FEW and free and (free == most or (wanted <= free and free < most))
   if not believed then free = rate - sum(call("ZRANGEBYSCORE", permitsKey, current, "+inf")) end
-  return free, value == free - left
+  return free, value == free - left and not many
 end
 
--- Milliseconds until entries of this many permits have left.
+-- Returns the milliseconds until entries with this many permits have expired.
 local function untilLeft(permits, interval, permitsKey)
   local current = format("(%.0f", now - interval)
   local first, count = 0, 16
@@ -77,9 +89,9 @@ local function untilLeft(permits, interval, permitsKey)
   return interval
 end
 
--- Redisson's script moves an expiry of `value` and `permits` only if the configuration has one; any other would end
--- the entries that it adds. So they live as long as the configuration, and without end if it does. What a
--- client has for itself no other script adds to: it goes when it stops mattering.
+-- Sets the expiry of `value` and `permits` to that of the configuration, or to none.
+-- Redisson's script renews their expiry only if the configuration has one. Any other expiry would delete entries it added.
+-- The keys of one client are different: no other client writes them, so they may expire after one interval.
 local function expire(type, keepAlive, interval, valueKey, permitsKey)
   if keepAlive > 0 then
     call("PEXPIRE", KEYS[1], keepAlive)
@@ -94,7 +106,7 @@ local function expire(type, keepAlive, interval, valueKey, permitsKey)
   end
 end
 
--- Removes what has left and writes `value` down to match.
+-- Removes expired entries and sets `value` to match.
 local function settle(free, interval, valueKey, permitsKey)
   call("ZREMRANGEBYSCORE", permitsKey, "-inf", now - interval)
   call("SET", valueKey, format("%.0f", free))

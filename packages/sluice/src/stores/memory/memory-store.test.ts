@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createLimiter } from "../../create-limiter.js"
-import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
-import { scopeOf } from "../../state-key.js"
+import { fixedWindow, leakyBucket, slidingLog, slidingWindow, tokenBucket } from "../../policy.js"
+import { policyRef } from "../../state-key.js"
 import { manualClock } from "../../testing/manual-clock.js"
 import { memoryStore } from "./memory-store.js"
 
@@ -25,29 +25,29 @@ describe("a memory store", () => {
     expect(() => memoryStore(options as never)).toThrow(message)
   })
 
-  test("answers at once, without a promise", () => {
-    const answer = memoryStore().ask({
-      parts: [{ scope: scopeOf("n", "p"), key: "k", policy: perHour, cost: 1 }],
+  test("replies synchronously, without a promise", () => {
+    const reply = memoryStore().decide({
+      policies: [{ ref: policyRef("n", "p"), key: "k", policy: perHour, cost: 1 }],
       count: 5,
       mode: "spend",
     })
-    expect(answer).toMatchObject({ granted: 2 })
+    expect(reply).toMatchObject({ granted: 2 })
   })
 
-  test("goes by the process clock unless told", async () => {
+  test("uses the process clock by default", async () => {
     const limiter = createLimiter({ policy: fixedWindow({ limit: 1, window: "1h", align: "clock" }) })
     const { resetAfter } = await limiter.tryAcquire("k")
     const untilFullHour = 3_600_000 - (Date.now() % 3_600_000)
     expect(Math.abs(resetAfter - untilFullHour)).toBeLessThan(1_000)
   })
 
-  test("never holds more keys than its cap", async () => {
+  test("never holds more than maxKeys", async () => {
     const { store, limiter } = setUp(100)
     for (let i = 0; i < 10_000; i += 1) await limiter.tryAcquire(`attacker ${i}`)
     expect(store.size).toBe(100)
   })
 
-  test("holds nothing for what it denies or only looks at", async () => {
+  test("stores nothing for denials and peeks", async () => {
     const { store, limiter } = setUp(100)
     for (let i = 0; i < 50; i += 1) {
       await limiter.tryAcquire(`k${i}`, { cost: 3 })
@@ -56,7 +56,7 @@ describe("a memory store", () => {
     expect(store.size).toBe(0)
   })
 
-  test("clears expired keys away as new ones come, so that it does not grow with its past", async () => {
+  test("removes expired keys as new ones come, so that it does not grow forever", async () => {
     const { store, clock, limiter } = setUp(1_000_000)
     for (let i = 0; i < 20_000; i += 1) {
       await limiter.tryAcquire(`k${i}`, { policy: perSecond })
@@ -65,7 +65,7 @@ describe("a memory store", () => {
     expect(store.size).toBeLessThan(5_000)
   })
 
-  test("makes room with an expired key first", async () => {
+  test("evicts an expired key first", async () => {
     const { clock, limiter } = setUp(3)
     await limiter.tryAcquire("long", { cost: 2 })
     await limiter.tryAcquire("short", { cost: 2, policy: perSecond })
@@ -78,7 +78,7 @@ describe("a memory store", () => {
     expect((await limiter.peek("new")).remaining).toBe(1)
   })
 
-  test("then with the key nearest to full", async () => {
+  test("then evicts the key that has spent the smallest share of its limit", async () => {
     const clock = manualClock()
     const store = memoryStore({ clock, maxKeys: 3 })
     const limiter = createLimiter({ policy: tokenBucket({ capacity: 10, refill: 1, every: "1m" }), store })
@@ -91,25 +91,43 @@ describe("a memory store", () => {
     expect((await limiter.peek("some")).remaining).toBe(5)
   })
 
-  test("and with a denied key last, however near to full", async () => {
-    const { limiter } = setUp(3)
-    await limiter.tryAcquire("denied", { cost: 2, policy: perSecond })
-    await limiter.tryAcquire("denied", { cost: 2, policy: perSecond })
-    await limiter.tryAcquire("a")
-    await limiter.tryAcquire("b")
-    for (let i = 0; i < 20; i += 1) await limiter.tryAcquire(`attacker ${i}`)
-    expect((await limiter.peek("denied", { policy: perSecond })).allowed).toBe(false)
+  test.each([
+    fixedWindow({ limit: 5, window: "1m" }),
+    slidingLog({ limit: 5, window: "1m" }),
+    slidingWindow({ limit: 5, window: "1m" }),
+    tokenBucket({ capacity: 5, refill: 1, every: "1m" }),
+    tokenBucket({ capacity: 5, refill: 5, every: "1m", mode: "interval" }),
+    leakyBucket({ capacity: 5, leak: 1, every: "1m" }),
+  ])("made-up keys of a longer policy do not reset an exhausted key: %o", async (policy) => {
+    const { limiter } = setUp(100)
+    for (let i = 0; i < 5; i += 1) await limiter.tryAcquire("exhausted", { policy })
+    const junk = fixedWindow({ limit: 5, window: "1h" })
+    for (let i = 0; i < 1_000; i += 1) await limiter.tryAcquire(`junk ${i}`, { policy: junk })
+    expect(await limiter.peek("exhausted", { policy })).toMatchObject({ allowed: false, remaining: 0 })
   })
 
-  test("but no longer once it was granted again", async () => {
-    const { limiter } = setUp(3)
-    await limiter.tryAcquire("denied", { policy: perSecond })
-    await limiter.tryAcquire("denied", { cost: 2, policy: perSecond })
-    await limiter.tryAcquire("denied", { policy: perSecond })
-    await limiter.tryAcquire("a")
-    await limiter.tryAcquire("b")
-    await limiter.tryAcquire("c")
-    expect((await limiter.peek("denied", { policy: perSecond })).remaining).toBe(2)
+  test.each([fixedWindow({ limit: 5, window: "1m" }), slidingLog({ limit: 5, window: "1m" })])(
+    "made-up keys that are used later do not reset an exhausted key: %o",
+    async (policy) => {
+      const { clock, limiter } = setUp(100)
+      for (let i = 0; i < 5; i += 1) await limiter.tryAcquire("exhausted", { policy })
+      for (let i = 0; i < 110; i += 1) {
+        clock.advance(1)
+        await limiter.tryAcquire(`junk ${i}`, { policy })
+      }
+      expect((await limiter.tryAcquire("exhausted", { policy })).allowed).toBe(false)
+    },
+  )
+
+  test("does not evict a key with a booked turn, even if its window is in the future", async () => {
+    const { clock, store, limiter } = setUp(10)
+    const policy = fixedWindow({ limit: 5, window: "1m" })
+    const parts = [{ ref: policyRef("default", "default"), key: "waits", policy, cost: 5 }]
+    for (let i = 0; i < 2; i += 1)
+      store.decide({ policies: parts, count: 1, mode: "book", maxWait: 600_000_000 })
+    for (let i = 0; i < 100; i += 1) await limiter.tryAcquire(`junk ${i}`)
+    clock.advance(59_999)
+    expect(await limiter.peek("waits", { policy })).toMatchObject({ remaining: 0 })
   })
 
   test("forgets a key that got everything back", async () => {
@@ -119,7 +137,7 @@ describe("a memory store", () => {
     expect(store.size).toBe(0)
   })
 
-  test("notes that a key was reset where that had spent something, for as long as that would have counted", async () => {
+  test("notes the reset of a key with spent units, for as long as they would have counted", async () => {
     const { clock, store, limiter } = setUp(1)
     await limiter.reset("k")
     expect(store.size).toBe(0)
@@ -136,12 +154,15 @@ describe("a memory store", () => {
     slidingLog({ limit: 1, window: "1s" }),
     fixedWindow({ limit: 1, window: "1s" }),
     tokenBucket({ capacity: 1, refill: 1, every: "1s", mode: "interval" }),
-  ])("keeps debt that can grow no further: %o", async (policy) => {
-    const { clock, limiter } = setUp(100)
-    for (let i = 0; i < 200; i += 1) await limiter.charge("k", 5, { policy })
-    const { retryAfter } = await limiter.peek("k", { policy })
-    clock.advance(retryAfter - 1)
-    for (let i = 0; i < 10; i += 1) await limiter.tryAcquire(`other ${i}`)
-    expect((await limiter.peek("k", { policy })).retryAfter).toBe(1)
-  })
+  ])(
+    "keeps a key until its debt is paid, also after charges that no longer add to it: %o",
+    async (policy) => {
+      const { clock, limiter } = setUp(100)
+      for (let i = 0; i < 200; i += 1) await limiter.charge("k", 5, { policy })
+      const { retryAfter } = await limiter.peek("k", { policy })
+      clock.advance(retryAfter - 1)
+      for (let i = 0; i < 10; i += 1) await limiter.tryAcquire(`other ${i}`)
+      expect((await limiter.peek("k", { policy })).retryAfter).toBe(1)
+    },
+  )
 })

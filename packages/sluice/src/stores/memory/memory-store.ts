@@ -1,36 +1,30 @@
-import { type Level, zeros } from "../../algorithm.js"
-import { countingOf, termsOf } from "../../algorithms/index.js"
-import { type Clock, checkClock, microseconds } from "../../clock.js"
-import { allowedBy } from "../../decision.js"
+import type { Level, State } from "../../algorithm.js"
+import { type Counting, countingOf, countings, parametersOf } from "../../algorithms/index.js"
+import { type Clock, checkClock, GRACE, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
-import type { Charge } from "../../policies.js"
-import { offerShortcut, type Shortcut } from "../../shortcut.js"
-import type { Place } from "../../state-key.js"
-import type { Answer, Ask, Part, Settlement, Store, Turn } from "../../store.js"
-import { Forgotten } from "./forgotten.js"
-import { Shelf } from "./shelf.js"
-import { type Looked, turnsOn } from "./turns.js"
-
-/** Longer keys are asked for the long way. */
-const LONG_KEY = 128
+import type { StateRef } from "../../state-key.js"
+import type { PolicyRequest, Settlement, Store, StoreReply, StoreRequest, Turn } from "../../store.js"
+import { bookingsOn } from "./bookings.js"
+import { type Entry, type Kind, StateTable } from "./state-table.js"
 
 export interface MemoryStoreOptions {
-  /** Tells the time; the process clock if left out. */
+  /** The clock. Default: the process clock. */
   readonly clock?: Clock | undefined
   /**
-   * How many keys it holds at the most; 1,000,000 if left out. Limits hold while the keys that matter fit: beyond
-   * that a new key takes the place of an expired one, else of the one nearest to full, of a denied one last.
+   * The most keys it holds. Default: 1,000,000. A sliding log of many grants counts as one key more for each 16 grants, which
+   * take 512 bytes. Limits hold while the keys that matter fit. Beyond that, a new key
+   * replaces an expired key, else one that has spent little of its limit, and an exhausted key last.
    */
   readonly maxKeys?: number | undefined
 }
 
-/** A store in this process: answers at once, shares nothing, forgets on exit. */
+/** A store in this process: it answers at once, shares nothing and forgets everything on exit. */
 export interface MemoryStore extends Store {
-  ask(ask: Ask): Answer
-  giveBack(parts: readonly Part[], at?: number): void
+  decide(request: StoreRequest): StoreReply
+  giveBack(policies: readonly PolicyRequest[], at?: number): void
   leave(turn: Turn): void
   settle(settlement: Settlement): boolean
-  forget(places: readonly Place[]): void
+  forget(stateRefs: readonly StateRef[]): void
   /** How many keys it holds. Notes of reservations, of turns that were given up, and of resets count as keys. */
   readonly size: number
 }
@@ -46,125 +40,146 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       `maxKeys must be an integer from 1 to 2^24, got ${shown(maxKeys)}`,
     )
   }
-  return storeOver(new Shelf(maxKeys), clock)
+  return storeOver(new StateTable(maxKeys), clock)
 }
 
-/** A store of what is on a shelf. */
-export function storeOver(shelf: Shelf, clock: Clock): MemoryStore {
-  const forgotten = new Forgotten(shelf)
-  const look = ({ scope, key, policy, cost }: Part, now: number, known?: number): Looked => {
-    const counting = countingOf(policy)
+/** One policy of a request, with its state as it stands at some moment. */
+export interface Looked {
+  readonly request: PolicyRequest
+  readonly counting: Counting
+  readonly algorithm: Counting["algorithm"]
+  readonly parameters: unknown
+  /** Where the state is, if there is one. */
+  readonly entry: Entry | undefined
+  readonly view: unknown
+}
+
+const resets: Kind = {}
+
+/** When a key was reset. It matters for as long as the state would have. */
+interface Reset extends State {
+  readonly at: number
+}
+
+/** Shared by all modes of a request. */
+export interface Ledger {
+  readonly table: StateTable
+  look(policy: PolicyRequest, now: number): Looked
+  write(looked: Looked, state: State | undefined, now: number): void
+  giveBack(policies: readonly PolicyRequest[], at: number | undefined, now: number): void
+  /** When any of these keys was reset last; less than any time if none was. */
+  resetAt(refs: readonly StateRef[], now: number): number
+  /**
+   * The policies that were not reset since a debit. A debit from before a reset must not be given back to those who
+   * spend after it.
+   */
+  notReset(policies: readonly PolicyRequest[], debitedAt: number, now: number): PolicyRequest[]
+}
+
+/** A memory store over a table of states. */
+export function storeOver(table: StateTable, clock: Clock): MemoryStore {
+  const look = (request: PolicyRequest, now: number): Looked => {
+    const counting = countingOf(request.policy)
     const { algorithm } = counting
-    const terms = termsOf(policy, cost)
-    const slot = known ?? shelf.find(scope, counting, key)
-    const view =
-      slot === undefined
-        ? algorithm.read(terms, undefined, 0, now)
-        : algorithm.read(terms, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm), now)
-    return { algorithm, terms, slot, view }
+    const parameters = parametersOf(request.policy, request.cost)
+    const entry = table.find(counting, request)
+    const view = algorithm.read(parameters, entry?.state, now)
+    return { request, counting, algorithm, parameters, entry, view }
   }
 
-  /** Takes what was granted, or notes the denial; the level it leaves. */
-  const settle = (part: Part, looked: Looked, granted: number, { count, mode }: Ask, now: number): Level => {
-    const { algorithm, terms, view } = looked
+  const write = (looked: Looked, state: State | undefined, now: number) => {
+    const { counting, request, parameters, entry } = looked
+    table.set(counting, request, state, now, parameters, entry)
+  }
+
+  const giveBack = (policies: readonly PolicyRequest[], at: number | undefined, now: number) => {
+    for (const policy of policies) {
+      const looked = look(policy, now)
+      const { algorithm, parameters, view } = looked
+      if (looked.entry === undefined || (at !== undefined && !algorithm.counts(parameters, view, at)))
+        continue
+      write(looked, algorithm.give(parameters, view, at), now)
+    }
+  }
+
+  const resetAt = (refs: readonly StateRef[], now: number): number => {
+    let last = -1
+    for (const ref of refs) {
+      const reset = table.get(resets, ref) as Reset | undefined
+      // A reset that lies further ahead than clocks differ is from before the clock went back.
+      if (reset !== undefined && reset.expiresAt > now && reset.at <= now + GRACE) {
+        last = Math.max(last, reset.at)
+      }
+    }
+    return last
+  }
+
+  const notReset: Ledger["notReset"] = (policies, debitedAt, now) =>
+    policies.filter((policy) => debitedAt > resetAt([policy], now))
+
+  const forget = (ref: StateRef, now: number) => {
+    let until = 0
+    for (const counting of countings) {
+      until = Math.max(until, table.get(counting, ref)?.expiresAt ?? 0)
+      table.set(counting, ref, undefined, now)
+    }
+    if (until <= now) return
+    const expiresAt = Math.max(until, table.get(resets, ref)?.expiresAt ?? 0)
+    const reset: Reset = { expiresAt, at: Math.max(now, resetAt([ref], now) + 1) }
+    table.set(resets, ref, reset, now)
+  }
+
+  /** Commits what was granted; the level that it leaves. */
+  const commit = (looked: Looked, granted: number, { count, mode }: StoreRequest, now: number): Level => {
+    const { algorithm, parameters, view } = looked
     if (mode !== "peek" && granted > 0) {
-      const slot = looked.slot ?? shelf.findOrAdd(part.scope, countingOf(part.policy), part.key, now)
-      const cells = shelf.cells(slot, algorithm)
-      shelf.written(slot, algorithm.take(terms, view, granted, cells, shelf.cell(slot, algorithm)))
-    } else if (mode !== "peek" && looked.slot !== undefined) {
-      const { slot } = looked
-      const mended = algorithm.mend(terms, view, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm))
-      if (mended > 0) shelf.written(slot, mended)
-      shelf.markDenied(slot)
+      write(looked, algorithm.take(parameters, view, granted), now)
+    } else if (mode !== "peek" && looked.entry !== undefined) {
+      const mended = algorithm.mend(parameters, view)
+      if (mended !== undefined) write(looked, mended, now)
     }
-    return algorithm.tell(terms, view, granted < count)
+    return algorithm.level(parameters, view, granted < count)
   }
 
-  const giveBack = (parts: readonly Part[], at: number | undefined, now: number) => {
-    for (const part of parts) {
-      const { algorithm, terms, slot, view } = look(part, now)
-      if (slot === undefined || (at !== undefined && !algorithm.counts(terms, view, at))) continue
-      const cells = shelf.cells(slot, algorithm)
-      const left = algorithm.give(terms, view, at, cells, shelf.cell(slot, algorithm))
-      if (left > 0) shelf.written(slot, left)
-      else shelf.remove(slot)
-    }
-  }
+  const bookings = bookingsOn({ table, look, write, giveBack, resetAt, notReset })
 
-  const turns = turnsOn(shelf, forgotten, look, giveBack)
-
-  const store: MemoryStore = {
+  return {
     clock,
 
-    ask(ask) {
-      const { parts, count, mode } = ask
+    decide(request) {
+      const { policies, count, mode } = request
       const now = microseconds(clock)
-      if (mode === "book") return turns.book(ask, now)
-      if (mode === "charge") return turns.charge(ask, now)
-      if (parts.length === 1 && mode !== "reserve") {
-        const part = parts[0] as Part
-        const looked = look(part, now)
-        const granted = looked.algorithm.room(looked.terms, looked.view, count)
-        return { granted, levels: [settle(part, looked, granted, ask, now)], at: now }
-      }
+      if (mode === "book") return bookings.book(request, now)
+      if (mode === "charge") return bookings.charge(request, now)
       let granted = count
-      const slots = parts.map((part) => {
-        const { algorithm, terms, slot, view } = look(part, now)
-        granted = algorithm.room(terms, view, granted)
-        return slot
-      })
-      // for a key that is added, others may move
-      const known = slots.includes(undefined) ? [] : slots
-      // looked at again, because a view holds until the next
-      const levels = parts.map((part, i) => settle(part, look(part, now, known[i]), granted, ask, now))
-      if (mode === "reserve" && granted > 0) turns.note(ask, now)
+      if (policies.length === 1 && mode !== "reserve") {
+        const looked = look(policies[0] as PolicyRequest, now)
+        granted = looked.algorithm.room(looked.parameters, looked.view, count)
+        return { granted, levels: [commit(looked, granted, request, now)], at: now }
+      }
+      const looked = policies.map((policy) => look(policy, now))
+      for (const { algorithm, parameters, view } of looked) {
+        granted = algorithm.room(parameters, view, granted)
+      }
+      const levels = looked.map((each) => commit(each, granted, request, now))
+      if (mode === "reserve" && granted > 0) bookings.reserve(request, now)
       return { granted, levels, at: now }
     },
 
-    giveBack(parts, at) {
+    giveBack(policies, at) {
       const now = microseconds(clock)
-      giveBack(at === undefined ? parts : forgotten.after(at, parts, now), at, now)
+      giveBack(at === undefined ? policies : notReset(policies, at, now), at, now)
     },
-    leave: (turn) => turns.leave(turn, microseconds(clock)),
-    settle: (settlement) => turns.settle(settlement, microseconds(clock)),
+    leave: (turn) => bookings.leave(turn, microseconds(clock)),
+    settle: (settlement) => bookings.settle(settlement, microseconds(clock)),
 
-    forget(places) {
+    forget(refs) {
       const now = microseconds(clock)
-      for (const place of places) forgotten.forget(place, now)
+      for (const ref of refs) forget(ref, now)
     },
 
     get size() {
-      return shelf.size
+      return table.size
     },
-  }
-  const { ask } = store
-  return offerShortcut(store, (charged) => {
-    const spend = shortcutTo(shelf, clock, charged)
-    // nor past somebody who has put something in the place of what is asked
-    return spend && ((key) => (store.ask === ask ? spend(key) : undefined))
-  })
-}
-
-/** Spends under one policy that is as plain as it looks, of keys that are there or new. */
-function shortcutTo(shelf: Shelf, clock: Clock, charged: readonly Charge[]): Shortcut | undefined {
-  const [only, second] = charged
-  if (only === undefined || second !== undefined) return undefined
-  const { name, scope, policy, cost } = only
-  const counting = countingOf(policy)
-  const { algorithm } = counting
-  const terms = termsOf(policy, cost)
-  const { spendPlain } = algorithm
-  // of a state of zeros if of any that is plain
-  if (spendPlain?.(terms, algorithm.inNumbers ? zeros() : [], 0, 1) === undefined) return undefined
-
-  return (key) => {
-    // it would be hashed for the long way too, which takes longer than is gained
-    if (key.length > LONG_KEY) return undefined
-    const now = microseconds(clock)
-    const slot = shelf.findOrAdd(scope, counting, key, now)
-    const spent = spendPlain(terms, shelf.cells(slot, algorithm), shelf.cell(slot, algorithm), now)
-    if (spent === undefined) return undefined
-    shelf.written(slot, spent.expiresAt)
-    return allowedBy(name, spent, "store")
   }
 }

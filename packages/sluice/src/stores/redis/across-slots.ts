@@ -1,38 +1,38 @@
 import type { Level } from "../../algorithm.js"
-import type { Answer, Ask, Part } from "../../store.js"
-import { tagOf } from "./slot-tag.js"
+import type { PolicyRequest, StoreReply, StoreRequest } from "../../store.js"
+import { tagOf } from "./keys.js"
 
-/** Parts of one ask that share a slot, and where they stand in it. */
+/** Policies of one request that share a slot, and their positions in it. */
 interface Share {
-  readonly parts: readonly Part[]
+  readonly policies: readonly PolicyRequest[]
   readonly places: readonly number[]
 }
 
-/** The parts of an ask by the slots they are in; one share if all of them share one. */
-export function sharesOf(parts: readonly Part[]): Share[] {
-  const byTag = new Map<string, { parts: Part[]; places: number[] }>()
-  for (const [place, part] of parts.entries()) {
-    const tag = tagOf(part)
-    const share = byTag.get(tag) ?? { parts: [], places: [] }
+/** Groups the policies of a request by slot. */
+export function sharesOf(policies: readonly PolicyRequest[]): Share[] {
+  const byTag = new Map<string, { policies: PolicyRequest[]; places: number[] }>()
+  for (const [stateRef, policy] of policies.entries()) {
+    const tag = tagOf(policy)
+    const share = byTag.get(tag) ?? { policies: [], places: [] }
     byTag.set(tag, share)
-    share.parts.push(part)
-    share.places.push(place)
+    share.policies.push(policy)
+    share.places.push(stateRef)
   }
   return [...byTag.values()]
 }
 
 /**
- * Asks for parts that share no slot, which no one step can decide: looks at all of them, then spends in each, and gives
- * back what was spent if somebody else came in between. Until then it counts, and others may be denied for it.
+ * Decides a request whose policies are in different slots, which no single step can do. It peeks at all of them, then spends in
+ * each. If another request came in between, it gives back what it spent. Until then others may be denied.
  */
-export async function askAcrossSlots(
+export async function decideAcrossSlots(
   shares: readonly Share[],
-  { count, mode }: Ask,
-  ask: (ask: Pick<Ask, "parts" | "count" | "mode">) => PromiseLike<Answer>,
-  giveBack: (parts: readonly Part[], at: number) => Promise<void>,
-): Promise<Answer> {
+  { count, mode }: StoreRequest,
+  request: (ask: Pick<StoreRequest, "policies" | "count" | "mode">) => PromiseLike<StoreReply>,
+  giveBack: (policies: readonly PolicyRequest[], at: number) => Promise<void>,
+): Promise<StoreReply> {
   const all = (mode: "spend" | "peek", count: number) =>
-    Promise.allSettled(shares.map(({ parts }) => ask({ parts, count, mode })))
+    Promise.allSettled(shares.map(({ policies }) => request({ policies, count, mode })))
   const seen = answersOf(await all("peek", count))
   const room = Math.min(...seen.map(({ granted }) => granted))
   if (mode === "peek" || room === 0) return joined(shares, seen, room)
@@ -42,31 +42,32 @@ export async function askAcrossSlots(
     spent.flatMap((each, i) => {
       const over = each.status === "fulfilled" ? each.value.granted - granted : 0
       if (each.status === "rejected" || over === 0) return []
-      const { parts } = shares[i] as Share
+      const { policies } = shares[i] as Share
       return giveBack(
-        parts.map((part) => ({ ...part, cost: part.cost * over })),
+        policies.map((policy) => ({ ...policy, cost: policy.cost * over })),
         each.value.at,
       )
     }),
   )
-  const answers = answersOf(spent)
+  const replies = answersOf(spent)
   return granted > 0
-    ? joined(shares, answers, granted)
-    : joined(shares, answersOf(await all("peek", count)), 0)
+    ? joined(shares, replies, granted)
+    : { ...joined(shares, answersOf(await all("peek", count)), 0), gaveBack: true }
 }
 
 /** The answers, or the first error there is. */
-function answersOf(settled: readonly PromiseSettledResult<Answer>[]): Answer[] {
+function answersOf(settled: readonly PromiseSettledResult<StoreReply>[]): StoreReply[] {
   return settled.map((each) => {
     if (each.status === "rejected") throw each.reason
     return each.value
   })
 }
 
-function joined(shares: readonly Share[], answers: readonly Answer[], granted: number): Answer {
+function joined(shares: readonly Share[], replies: readonly StoreReply[], granted: number): StoreReply {
   const levels: Level[] = []
-  for (const [i, { places }] of shares.entries()) {
-    for (const [j, place] of places.entries()) levels[place] = (answers[i] as Answer).levels[j] as Level
+  for (const [i, { places: stateRefs }] of shares.entries()) {
+    for (const [j, stateRef] of stateRefs.entries())
+      levels[stateRef] = (replies[i] as StoreReply).levels[j] as Level
   }
-  return { granted, levels, at: Math.max(...answers.map(({ at }) => at)) }
+  return { granted, levels, at: Math.max(...replies.map(({ at }) => at)) }
 }

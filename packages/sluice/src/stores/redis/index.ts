@@ -1,5 +1,7 @@
 export type { RedisClient } from "./client.js"
 export { type GlideLike, glide } from "./clients/glide.js"
-export { type IoredisLike, ioredis } from "./clients/ioredis.js"
+export { type IoredisLike, ioredis, ioredisClusterSettings, ioredisSettings } from "./clients/ioredis.js"
 export { type NodeRedisLike, nodeRedis } from "./clients/node-redis.js"
+export { type UpstashLike, upstash, upstashSettings } from "./clients/upstash.js"
+export { library } from "./library.js"
 export { type RedisStoreOptions, redisStore } from "./redis-store.js"

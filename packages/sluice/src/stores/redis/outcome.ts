@@ -1,16 +1,18 @@
 /**
- * What an error says about the call that met it:
- * - `unloaded`: not executed, the server does not have the script;
- * - `again`: not executed, and likely to pass in a moment;
- * - `refused`: not executed, and not by trying again;
- * - `unknown`: it may have run, so it must never be sent again.
+ * The outcome of a call that ended with an error.
+ *
+ * - `unloaded`: not executed. The server does not have the script or function.
+ * - `no functions`: not executed. The server has no functions, or the user may not call them.
+ * - `again`: not executed. It will probably pass in a moment.
+ * - `refused`: not executed. A retry would not help.
+ * - `unknown`: it may have run. Never send it again.
  */
-export type Outcome = "unloaded" | "again" | "refused" | "unknown"
+export type Outcome = "unloaded" | "no functions" | "again" | "refused" | "unknown"
 
-/** What we say of an ask whose key holds what nobody can have written who counts by its policy. */
+/** Our own code for a request whose key holds a value that its policy cannot have written. */
 export const UNREADABLE = "UNREADABLE"
 
-/** Error replies, by the code they begin with; a script gets them before it has written anything. */
+/** Error replies by their code. Redis sends them before a script or function has written anything. */
 const replies: Readonly<Record<string, Outcome>> = {
   NOSCRIPT: "unloaded",
   ASK: "again",
@@ -31,7 +33,7 @@ const replies: Readonly<Record<string, Outcome>> = {
   WRONGTYPE: "refused",
 }
 
-/** What valkey-glide calls error replies that it knows; to the codes of others it adds a colon. */
+/** The names that valkey-glide gives to known error codes. To other codes it adds a colon. */
 const glideNames: Readonly<Record<string, string>> = {
   Ask: "ASK",
   BusyLoadingError: "LOADING",
@@ -45,13 +47,13 @@ const glideNames: Readonly<Record<string, string>> = {
   TryAgain: "TRYAGAIN",
 }
 
-/** What we say of a call to a node of a Cluster that has no connection yet. */
+/** Our message for a call to a Cluster node that is not connected yet. */
 export const UNCONNECTED = "The node is not connected"
 
-/** What node-redis says of a call on a client that was closed, and we in place of others. */
+/** The message of node-redis for a call on a closed client, and ours for other clients. */
 export const CLOSED = "The client is closed"
 
-/** What clients say of a call that they never sent, because they have no connection; why, they say elsewhere. */
+/** Messages of clients for a call that they never sent, because they have no connection. */
 const offline: readonly string[] = [
   UNCONNECTED,
   "Stream isn't writeable and enableOfflineQueue options is false",
@@ -59,19 +61,28 @@ const offline: readonly string[] = [
   "The client is offline",
 ]
 
-/** What they say of other calls that they never sent. */
+/** Messages for other calls that never ran. */
 const unsent: readonly [text: string, outcome: Outcome][] = [
   [CLOSED, "refused"],
   ["Reached maximum inflight requests", "again"],
   ["Standalone connect failed", "again"],
   ["Unable to execute requests; the client is closed", "refused"],
+  // Upstash's limits, which it checks before it runs a command.
+  ["ERR max daily request limit exceeded", "refused"],
+  ["ERR max requests limit exceeded", "refused"],
+  ["ERR max request size exceeded", "refused"],
 ]
 
-/** Tells what became of a call from the error it ended with. */
+const noFunctions =
+  /unknown command ['`]?fcall|command is not available: ['`]?fcall|no permissions to run the 'fcall/i
+
+/** Classifies the error that ended a call. */
 export function outcomeOf(error: unknown): Outcome {
   if (!(error instanceof Error)) return "unknown"
   if ("code" in error && error.code === "ECONNREFUSED") return "again"
   const message = String(error.message)
+  if (message.includes("Function not found")) return "unloaded"
+  if (noFunctions.test(message)) return "no functions"
   const code = codeOf(message)
   if (Object.hasOwn(replies, code)) return replies[code] as Outcome
   if (isOffline(message)) return "again"
@@ -79,15 +90,17 @@ export function outcomeOf(error: unknown): Outcome {
   return "unknown"
 }
 
-/** Whether a client says with this message that it has no connection. */
+/** Whether a message of a client means that it has no connection. */
 export function isOffline(message: string): boolean {
   return offline.some((text) => message.startsWith(text))
 }
 
-/** The code of an error reply, from the message that a client made of it. */
+/** The code of an error reply. Clients may wrap it: "Command failed: NOSCRIPT No matching script". */
 export function codeOf(message: string): string {
   const signalled = /^An error was signalled by the server: - (\w+):/.exec(message)?.[1]
   if (signalled !== undefined)
     return Object.hasOwn(glideNames, signalled) ? (glideNames[signalled] as string) : ""
+  const wrapped = /^[A-Z][\w ]*: ([A-Z]+) /.exec(message)?.[1]
+  if (wrapped !== undefined && Object.hasOwn(replies, wrapped)) return wrapped
   return (message.split(" ", 1)[0] as string).replace(/:$/, "")
 }

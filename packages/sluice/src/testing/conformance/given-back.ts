@@ -1,34 +1,34 @@
 import assert from "node:assert/strict"
 import type { Store } from "../../store.js"
-import { deskOf, fill, isQueue, sameFromNowOn, untilTurn } from "./desk.js"
 import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.js"
+import { fill, isQueue, sameFromNowOn, storeDriver, untilTurn } from "./store-driver.js"
 
-/** Laws 6 and 13: turns that are left, and reservations. */
+/** Laws 6 and 13, for turns that are given back and for reservations. */
 export const givenBack: readonly ConformanceCase[] = [
   ...forEachSubject(
     13,
-    "turns that are left before they come leave nothing spent, whoever leaves first",
+    "turns given back before they come leave nothing spent, in any order",
     async (rig, _limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
-      for (const key of ["k", "spared"]) await fill(desk, subject, key)
+      const driver = storeDriver(rig, policy)
+      for (const key of ["k", "spared"]) await fill(driver, subject, key)
       rig.clock.advance(3)
-      const [a, b, c] = [await desk.book(1), await desk.book(1), await desk.book(1)]
-      for (const turn of [b, a, c]) await desk.leave(turn)
-      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+      const [a, b, c] = [await driver.book(1), await driver.book(1), await driver.book(1)]
+      for (const turn of [b, a, c]) await driver.leave(turn)
+      await sameFromNowOn(rig, driver, ["k", "spared"], subject.period)
     },
   ),
 
   ...forEachSubject(
     13,
-    "the last turn that is left takes nothing from anybody",
+    "the last turn, given back, is free for the next booking",
     async (rig, _limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
-      await fill(desk, subject)
-      const first = await desk.book(1)
+      const driver = storeDriver(rig, policy)
+      await fill(driver, subject)
+      const first = await driver.book(1)
       const cost = isQueue(subject) ? 2 : 9
-      const left = await desk.book(cost)
-      await desk.leave(left)
-      const next = await desk.book(cost)
+      const left = await driver.book(cost)
+      await driver.leave(left)
+      const next = await driver.book(cost)
       assert.equal(next.at, left.at)
       assert.ok(next.at >= first.at)
     },
@@ -36,15 +36,15 @@ export const givenBack: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     13,
-    "a turn that is left behind others is had by who books the same next, once",
+    "a turn given back between others goes to the next booking of its cost, once",
     async (rig, _limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
+      const driver = storeDriver(rig, policy)
       const cost = isQueue(subject) ? 1 : 6
-      await fill(desk, subject)
-      const [, second, third] = [await desk.book(cost), await desk.book(cost), await desk.book(cost)]
-      await desk.leave(second)
-      assert.equal((await desk.book(cost)).at, second.at)
-      const { granted, turn } = await desk.tryBook(cost)
+      await fill(driver, subject)
+      const [, second, third] = [await driver.book(cost), await driver.book(cost), await driver.book(cost)]
+      await driver.leave(second)
+      assert.equal((await driver.book(cost)).at, second.at)
+      const { granted, turn } = await driver.tryBook(cost)
       if (granted === 1) assert.ok((turn as number) > third.at)
       else assert.ok(isQueue(subject))
     },
@@ -52,16 +52,16 @@ export const givenBack: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     13,
-    "a turn that has come is given back while it counts, and never after",
+    "a turn that has come can be given back while it counts, and never after",
     async (rig, _limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
-      const [used, unused] = [await desk.book(9), await desk.book(1, "other")]
-      await desk.leave(used)
-      assert.equal((await desk.ask("peek", 10)).allowed, true)
+      const driver = storeDriver(rig, policy)
+      const [used, unused] = [await driver.book(9), await driver.book(1, "other")]
+      await driver.leave(used)
+      assert.equal((await driver.request("peek", 10)).allowed, true)
       rig.clock.advance(subject.period)
-      assert.equal((await desk.ask("spend", 10, "other")).allowed, true)
-      await desk.leave(unused)
-      assert.equal((await desk.ask("spend", 1, "other")).allowed, false)
+      assert.equal((await driver.request("spend", 10, "other")).allowed, true)
+      await driver.leave(unused)
+      assert.equal((await driver.request("spend", 1, "other")).allowed, false)
     },
   ),
 
@@ -80,7 +80,7 @@ export const givenBack: readonly ConformanceCase[] = [
     },
   ),
 
-  ...forEachSubject(13, "a reservation that is cancelled has cost nothing", async (_rig, limiter) => {
+  ...forEachSubject(13, "a cancelled reservation costs nothing", async (_rig, limiter) => {
     assert.equal(await passed(limiter, "k", 1, 3), 1)
     const { cancel } = await limiter.reserve("k", { cost: 7 })
     assert.equal((await limiter.tryAcquire("k")).allowed, false)
@@ -89,7 +89,7 @@ export const givenBack: readonly ConformanceCase[] = [
     assert.equal(await passed(limiter, "k", 12), 7)
   }),
 
-  ...forEachSubject(13, "a reservation of too little is charged for the rest", async (_rig, limiter) => {
+  ...forEachSubject(13, "settling above the estimate charges the difference", async (_rig, limiter) => {
     const { settle } = await limiter.reserve("k", { cost: 2 })
     assert.equal(await settle(9), true)
     assert.equal((await limiter.peek("k")).remaining, 1)
@@ -112,35 +112,35 @@ export const givenBack: readonly ConformanceCase[] = [
     },
   ),
 
-  ...forEachSubject(13, "a reservation whose time is over stays as it was", async ({ clock }, limiter) => {
-    const { settle, cancel } = await limiter.reserve("k", { cost: 6, ttl: 50 })
-    clock.advance(50)
-    const { remaining } = await limiter.peek("k")
-    assert.deepEqual([await settle(1), await settle(60), await cancel()], [false, false, false])
-    assert.equal((await limiter.peek("k")).remaining, remaining)
+  ...forEachSubject(
+    13,
+    "an expired reservation cannot be settled or cancelled",
+    async ({ clock }, limiter) => {
+      const { settle, cancel } = await limiter.reserve("k", { cost: 6, ttl: 50 })
+      clock.advance(50)
+      const { remaining } = await limiter.peek("k")
+      assert.deepEqual([await settle(1), await settle(60), await cancel()], [false, false, false])
+      assert.equal((await limiter.peek("k")).remaining, remaining)
+    },
+  ),
+
+  ...forEachSubject(13, "a denied reservation costs nothing and cannot be settled", async (_rig, limiter) => {
+    assert.equal(await passed(limiter, "k", 1, 6), 1)
+    const { decision, settle, cancel } = await limiter.reserve("k", { cost: 5 })
+    assert.equal(decision.allowed, false)
+    assert.deepEqual([await settle(2), await cancel()], [false, false])
+    assert.equal((await limiter.peek("k")).remaining, 4)
   }),
 
   ...forEachSubject(
     13,
-    "a reservation that is refused costs nothing and has nothing to settle",
-    async (_rig, limiter) => {
-      assert.equal(await passed(limiter, "k", 1, 6), 1)
-      const { decision, settle, cancel } = await limiter.reserve("k", { cost: 5 })
-      assert.equal(decision.allowed, false)
-      assert.deepEqual([await settle(2), await cancel()], [false, false])
-      assert.equal((await limiter.peek("k")).remaining, 4)
-    },
-  ),
-
-  ...forEachSubject(
-    13,
-    "what is given back of a debit never brings a turn to two",
+    "units given back never admit more than the policy beside a booked turn",
     async (rig, limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
+      const driver = storeDriver(rig, policy)
       const { cancel } = await limiter.reserve("k", { cost: isQueue(subject) ? 7 : 10 })
-      const turn = await desk.book(1)
+      const turn = await driver.book(1)
       assert.equal(await cancel(), true)
-      // whoever is let through now, then or in between: together no more than the policy admits
+      // All requests admitted now, at the turn or in between stay within the policy.
       let admitted = 1 + (await passed(limiter, "k", 12))
       rig.clock.advance(untilTurn(rig, turn))
       admitted += await passed(limiter, "k", 12)
@@ -152,7 +152,7 @@ export const givenBack: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     6,
-    "every key that a reservation leaves behind expires",
+    "every key written by a reservation expires",
     async (rig, limiter) => {
       const ttl = 30_000
       await limiter.reserve("k", { cost: 3, ttl })
@@ -168,56 +168,52 @@ export const givenBack: readonly ConformanceCase[] = [
     "expiry",
   ),
 
-  ...forEachSubject(
-    13,
-    "what was reserved before a reset is not given back after it, what was reserved since is",
-    async (_rig, limiter) => {
-      const before = await limiter.reserve("k", { cost: 6 })
-      await limiter.reset("k")
-      const between = await limiter.reserve("k", { cost: 5 })
-      await limiter.reset("k")
-      const after = await limiter.reserve("k", { cost: 4 })
-      assert.equal((await limiter.tryAcquire("k", { cost: 6 })).allowed, true)
-      await Promise.all([before.cancel(), between.cancel()])
-      assert.equal((await limiter.peek("k")).remaining, 0)
-      assert.equal(await after.cancel(), true)
-      assert.equal((await limiter.peek("k")).remaining, 4)
-    },
-  ),
+  ...forEachSubject(13, "a reset voids earlier reservations but not later ones", async (_rig, limiter) => {
+    const before = await limiter.reserve("k", { cost: 6 })
+    await limiter.reset("k")
+    const between = await limiter.reserve("k", { cost: 5 })
+    await limiter.reset("k")
+    const after = await limiter.reserve("k", { cost: 4 })
+    assert.equal((await limiter.tryAcquire("k", { cost: 6 })).allowed, true)
+    await Promise.all([before.cancel(), between.cancel()])
+    assert.equal((await limiter.peek("k")).remaining, 0)
+    assert.equal(await after.cancel(), true)
+    assert.equal((await limiter.peek("k")).remaining, 4)
+  }),
 
   ...forEachSubject(
     13,
-    "nothing that was spent or booked before a reset is given back after it",
+    "nothing spent or booked before a reset can be given back after it",
     async (rig, limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
+      const driver = storeDriver(rig, policy)
       const [store] = rig.stores as [Store]
-      const come = await desk.book(2)
-      await desk.ask("spend", isQueue(subject) ? 5 : 8)
-      const [a, b, c] = [await desk.book(1), await desk.book(1), await desk.book(1)]
-      await desk.leave(b)
+      const come = await driver.book(2)
+      await driver.request("spend", isQueue(subject) ? 5 : 8)
+      const [a, b, c] = [await driver.book(1), await driver.book(1), await driver.book(1)]
+      await driver.leave(b)
       rig.clock.advance(1)
       await limiter.reset("k")
-      for (const key of ["k", "spared"]) await fill(desk, subject, key)
-      await store.giveBack(come.parts, come.at)
-      await desk.leave(come)
-      assert.equal((await desk.book(1)).at, (await desk.book(1, "spared")).at)
-      for (const turn of [a, c]) await desk.leave(turn)
-      assert.equal((await desk.book(1)).at, (await desk.book(1, "spared")).at)
-      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+      for (const key of ["k", "spared"]) await fill(driver, subject, key)
+      await store.giveBack(come.policies, come.at)
+      await driver.leave(come)
+      assert.equal((await driver.book(1)).at, (await driver.book(1, "spared")).at)
+      for (const turn of [a, c]) await driver.leave(turn)
+      assert.equal((await driver.book(1)).at, (await driver.book(1, "spared")).at)
+      await sameFromNowOn(rig, driver, ["k", "spared"], subject.period)
     },
   ),
 
   ...forEachSubject(
     13,
-    "turns that are booked after a reset are given back as ever",
+    "turns booked after a reset can be given back",
     async (rig, limiter, subject, policy) => {
-      const desk = deskOf(rig, policy)
-      for (const key of ["k", "spared"]) await fill(desk, subject, key)
+      const driver = storeDriver(rig, policy)
+      for (const key of ["k", "spared"]) await fill(driver, subject, key)
       await limiter.reset("k")
-      await fill(desk, subject)
-      const [a, b] = [await desk.book(1), await desk.book(1)]
-      for (const turn of [a, b]) await desk.leave(turn)
-      await sameFromNowOn(rig, desk, ["k", "spared"], subject.period)
+      await fill(driver, subject)
+      const [a, b] = [await driver.book(1), await driver.book(1)]
+      for (const turn of [a, b]) await driver.leave(turn)
+      await sameFromNowOn(rig, driver, ["k", "spared"], subject.period)
     },
   ),
 ]

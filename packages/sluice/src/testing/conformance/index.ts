@@ -7,7 +7,7 @@ import { time } from "./time.js"
 import { turns } from "./turns.js"
 
 /**
- * What every store must do, law by law. Each case runs on a fresh rig, under any test runner:
+ * The requirements on every store, law by law. Each case runs on a fresh rig, under any test runner:
  * `for (const { name, run } of conformance) test(name, async () => run(await freshRig()))`.
  */
 export const conformance: readonly ConformanceCase[] = [

@@ -12,34 +12,34 @@ import {
 import type { Store } from "../../store.js"
 import type { ManualClock } from "../manual-clock.js"
 
-/** A store under test: fresh, empty, and on a clock that the suite moves. */
+/** A fresh, empty store under test, on a clock that the suite moves. */
 export interface Rig {
   readonly clock: ManualClock
-  /** Stores over the same state, as different processes would have them; one is enough in memory. */
+  /** Stores that share one state, as several processes would. One is enough for a store in memory. */
   readonly stores: readonly [Store, ...Store[]]
-  /** All that is kept, by key, as text that differs when anything differs; left out where it cannot be read. */
+  /** The whole state as text by key. The text differs when anything differs. Leave it out if the state cannot be read. */
   snapshot?(): Promise<ReadonlyMap<string, string>>
-  /** Milliseconds until each key is dropped, and by how many of them that may come late. */
+  /** Milliseconds until each key expires. `slack` is how many milliseconds late that may be. */
   expiry?(): Promise<{ readonly left: ReadonlyMap<string, number>; readonly slack: number }>
 }
 
-/** One thing that a store must do, under one of the laws. */
+/** One requirement on a store, under one of the laws. */
 export interface ConformanceCase {
   readonly law: number
   readonly name: string
-  /** What the rig must have for it beyond stores and a clock. */
+  /** The optional method of the rig that the case calls. */
   readonly needs?: "snapshot" | "expiry"
-  /** Resolves when the store does it, rejects with an AssertionError when it does not. */
+  /** Resolves if the store meets the requirement. Otherwise it rejects with an AssertionError. */
   run(rig: Rig): Promise<void>
 }
 
-/** A policy that grants 10 units at once, and how long they take to come back. */
+/** A policy that grants 10 units at once, with the time that they take to come back. */
 export interface Subject {
   readonly label: string
   readonly policy: Policy
   /** Milliseconds. */
   readonly period: number
-  /** Whether it counts in time rather than in units when its parameters change. */
+  /** Whether its state is a time, not a number of units. Then a change of parameters rescales what was spent. */
   readonly inTime: boolean
 }
 
@@ -70,7 +70,7 @@ function bucketed(label: string, policy: Policy, period: number): Subject {
   return { label, policy, period, inTime: true }
 }
 
-/** Two more policies that never decide, of algorithms other than the subject's. */
+/** The subject, and two policies of other algorithms whose limits are never reached. */
 export function beside({ policy }: Subject): Record<string, Policy> {
   const roomy = [
     slidingLog({ limit: 100_000, window: "10s" }),
@@ -80,17 +80,51 @@ export function beside({ policy }: Subject): Record<string, Policy> {
   return { subject: policy, wide: roomy[0] as Policy, deep: roomy[1] as Policy }
 }
 
-/** A limiter named `name` on the rig's first store, or on the one given. */
+/** A limiter named `name` on one store of the rig. Default: the first. */
 export function limiterOn<P extends Policies>(
   rig: Rig,
   policy: P,
   name = "conformance",
   store = 0,
 ): Limiter<P> {
-  return createLimiter<P>({ name, policy, store: rig.stores[store % rig.stores.length] as Store })
+  const limiter = createLimiter<P>({ name, policy, store: rig.stores[store % rig.stores.length] as Store })
+  return "algorithm" in policy ? limiter : (spendingAlike(limiter as never, policy) as never)
 }
 
-/** One case per policy, alone and among others. */
+/** The same cost under every policy, as the record that a limiter with several policies takes. */
+export function costOfEach(policies: Policies, cost: unknown): unknown {
+  if (typeof cost !== "number" || "algorithm" in policies) return cost
+  return Object.fromEntries(Object.keys(policies).map((name) => [name, cost]))
+}
+
+/** Wraps a limiter with several policies, so that a number is the cost under each of them. */
+function spendingAlike(limiter: Limiter, policies: Policies): Limiter {
+  const each = (cost: unknown) => costOfEach(policies, cost) as never
+  const named = <O extends { readonly cost?: unknown; readonly policy?: unknown }>(
+    options?: O,
+  ): O | undefined =>
+    options?.cost === undefined || options.policy !== undefined
+      ? options
+      : { ...options, cost: each(options.cost) }
+  return {
+    ...limiter,
+    tryAcquire: (key, options) => limiter.tryAcquire(key, named(options)),
+    acquire: (key, options) => limiter.acquire(key, named(options)),
+    peek: (key, options) => limiter.peek(key, named(options)),
+    charge: (key, cost, options) => limiter.charge(key, each(cost), options),
+    refund: (key, cost, options) => limiter.refund(key, each(cost), options),
+    reservation(key, id, options) {
+      const pending = limiter.reservation(key, id, options)
+      return { ...pending, settle: (actual) => pending.settle(each(actual)) }
+    },
+    async reserve(key, options) {
+      const reserved = await limiter.reserve(key, named(options))
+      return { ...reserved, settle: (actual) => reserved.settle(each(actual)) }
+    },
+  }
+}
+
+/** Makes two cases per policy: alone, and together with two others. */
 export function forEachSubject(
   law: number,
   name: string,
@@ -113,14 +147,14 @@ export function forEachSubject(
   )
 }
 
-/** Asks `times` times for `cost` and tells how many passed. */
+/** Sends `times` requests of `cost` units and counts those that pass. */
 export async function passed(limiter: Limiter, key: string, times: number, cost = 1): Promise<number> {
   let allowed = 0
   for (let i = 0; i < times; i += 1) if ((await limiter.tryAcquire(key, { cost })).allowed) allowed += 1
   return allowed
 }
 
-/** Numbers from 0 to 1 that are the same in every run. */
+/** A pseudo-random generator of numbers from 0 to 1, the same in every run. */
 export function sequence(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { SluiceError } from "../../errors.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
-import { scopeOf } from "../../state-key.js"
+import { policyRef } from "../../state-key.js"
 import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.js"
 
 const threePolicies = {
@@ -10,23 +10,19 @@ const threePolicies = {
   uploads: slidingLog({ limit: 3, window: "10s" }),
 }
 
-/** Laws 1, 2, 8 and 9: what an ask spends, and when it spends nothing. */
+/** Laws 1, 2, 8 and 9, for the units that a request spends. */
 export const spending: readonly ConformanceCase[] = [
-  ...forEachSubject(
-    1,
-    "a denial changes nothing that later asks see",
-    async ({ clock }, limiter, { period }) => {
-      for (const key of ["denied", "spared"]) assert.equal(await passed(limiter, key, 3, 2), 3)
-      clock.advance(period / 20)
-      for (const cost of [5, 10, 11, 1_000_000]) assert.equal(await passed(limiter, "denied", 2, cost), 0)
-      for (let i = 0; i < 25; i += 1) {
-        for (const cost of [1, 5, 10]) {
-          assert.deepEqual(await limiter.peek("denied", { cost }), await limiter.peek("spared", { cost }))
-        }
-        clock.advance(period / 20)
+  ...forEachSubject(1, "a denial has no effect on later requests", async ({ clock }, limiter, { period }) => {
+    for (const key of ["denied", "spared"]) assert.equal(await passed(limiter, key, 3, 2), 3)
+    clock.advance(period / 20)
+    for (const cost of [5, 10, 11, 1_000_000]) assert.equal(await passed(limiter, "denied", 2, cost), 0)
+    for (let i = 0; i < 25; i += 1) {
+      for (const cost of [1, 5, 10]) {
+        assert.deepEqual(await limiter.peek("denied", { cost }), await limiter.peek("spared", { cost }))
       }
-    },
-  ),
+      clock.advance(period / 20)
+    }
+  }),
 
   ...forEachSubject(
     1,
@@ -45,7 +41,7 @@ export const spending: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     1,
-    "a peek changes nothing and says what an ask would say",
+    "a peek changes nothing and predicts the decision",
     async ({ clock }, limiter, { period }) => {
       assert.equal(await passed(limiter, "k", 2, 3), 2)
       clock.advance(period / 8)
@@ -62,7 +58,7 @@ export const spending: readonly ConformanceCase[] = [
 
   {
     law: 2,
-    name: "several policies are charged all or nothing, each its own cost",
+    name: "several policies are charged all or nothing, each with its own cost",
     async run(rig) {
       await using limiter = limiterOn(rig, threePolicies)
       const cost = { requests: 2, tokens: 150 }
@@ -101,24 +97,24 @@ export const spending: readonly ConformanceCase[] = [
   },
   {
     law: 2,
-    name: "of a count of asks every policy grants the least",
+    name: "of several requests at once, the policy with the least room decides how many pass",
     async run({ stores: [store] }) {
-      const parts = Object.values(threePolicies).map((policy, i) => ({
-        scope: scopeOf("count", `${i}`),
+      const policies = Object.values(threePolicies).map((policy, i) => ({
+        ref: policyRef("count", `${i}`),
         key: "k",
         policy,
         cost: 1,
       }))
-      assert.equal((await store.ask({ parts, count: 2, mode: "spend" })).granted, 2)
-      assert.equal((await store.ask({ parts, count: 7, mode: "peek" })).granted, 1)
-      assert.equal((await store.ask({ parts, count: 7, mode: "spend" })).granted, 1)
-      assert.equal((await store.ask({ parts, count: 7, mode: "spend" })).granted, 0)
-      const requests = await store.ask({ parts: parts.slice(0, 1), count: 99, mode: "spend" })
+      assert.equal((await store.decide({ policies, count: 2, mode: "spend" })).granted, 2)
+      assert.equal((await store.decide({ policies, count: 7, mode: "peek" })).granted, 1)
+      assert.equal((await store.decide({ policies, count: 7, mode: "spend" })).granted, 1)
+      assert.equal((await store.decide({ policies, count: 7, mode: "spend" })).granted, 0)
+      const requests = await store.decide({ policies: policies.slice(0, 1), count: 99, mode: "spend" })
       assert.equal(requests.granted, 7)
     },
   },
 
-  ...forEachSubject(8, "every ask that passes is spent once", async (_rig, limiter) => {
+  ...forEachSubject(8, "every allowed request is spent once", async (_rig, limiter) => {
     for (let left = 9; left >= 0; left -= 1) {
       const decision = await limiter.tryAcquire("k")
       assert.deepEqual([decision.allowed, decision.limit, decision.remaining], [true, 10, left])
@@ -128,17 +124,17 @@ export const spending: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     8,
-    "50 callers at once over all connections get exactly the limit",
+    "50 concurrent requests over all connections get exactly the limit",
     async (rig, _limiter, _subject, policy) => {
       const limiters = rig.stores.map((_store, i) => limiterOn(rig, policy, "conformance", i))
-      const asks = Array.from({ length: 50 }, (_, i) => limiters[i % limiters.length]?.tryAcquire("k"))
-      const decisions = await Promise.all(asks)
+      const requests = Array.from({ length: 50 }, (_, i) => limiters[i % limiters.length]?.tryAcquire("k"))
+      const decisions = await Promise.all(requests)
       assert.equal(decisions.filter((decision) => decision?.allowed).length, 10)
       await Promise.all(limiters.map((limiter) => limiter.close()))
     },
   ),
 
-  ...forEachSubject(9, "a denial is a value, misuse an error with a code", async (_rig, limiter) => {
+  ...forEachSubject(9, "a denial is a value, and misuse is an error with a code", async (_rig, limiter) => {
     assert.equal(await passed(limiter, "k", 12), 10)
     const code = (expected: string) => (error: unknown) =>
       error instanceof SluiceError && error.code === expected

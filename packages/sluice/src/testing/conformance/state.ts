@@ -66,7 +66,7 @@ const oneOfEach: readonly Policy[] = [
   leakyBucket({ capacity: 10, leak: 1, every: "1s" }),
 ]
 
-/** A denial from memory may not know what has come back since it was told, if it is not enough to pass. */
+/** Compares two decisions. A denial from the deny cache may report less remaining, because it is not updated. */
 function sameDecision(received: Decision, expected: Decision): void {
   if (received.source === "cache") {
     assert.equal(received.allowed, false)
@@ -82,11 +82,11 @@ function sameDecision(received: Decision, expected: Decision): void {
   assert.deepEqual(known(received), known(expected))
 }
 
-/** Laws 7, 10, 11, 12 and 13: what is kept, for whom, and how it comes back. */
+/** Laws 7, 10, 11, 12 and 13, for the stored state. */
 export const state: readonly ConformanceCase[] = [
   ...forEachSubject(
     7,
-    "it answers like the embedded store on a random history",
+    "the store decides like the memory store on a random history",
     async (rig, limiter, { period }, policy) => {
       const reference = limiterOn({ clock: rig.clock, stores: [memoryStore({ clock: rig.clock })] }, policy)
       const random = sequence(period + limiter.name.length)
@@ -102,7 +102,7 @@ export const state: readonly ConformanceCase[] = [
 
   {
     law: 10,
-    name: "no key of any limiter meets another, whatever is in it",
+    name: "no two keys share state, whatever characters they contain",
     async run(rig) {
       const policy = fixedWindow({ limit: hostile.length + 1, window: "1m" })
       for (const [i, [name, key]] of hostile.entries()) {
@@ -121,7 +121,7 @@ export const state: readonly ConformanceCase[] = [
   },
   {
     law: 10,
-    name: "no policy of a record meets another, whatever its name",
+    name: "no two policies of a limiter share state, whatever their names",
     async run(rig) {
       const names = ["a", "b", "a:fw", "a}", "__proto__", "constructor", "\ud800", "\ud801"]
       const policy = Object.fromEntries(names.map((name) => [name, fixedWindow({ limit: 10, window: "1m" })]))
@@ -141,7 +141,7 @@ export const state: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     11,
-    "no span of one period admits more than the policy says",
+    "no span of one period admits more than the policy allows",
     async ({ clock }, limiter, { period, policy }) => {
       const bound = policy.algorithm.startsWith("sliding")
         ? 10
@@ -165,7 +165,7 @@ export const state: readonly ConformanceCase[] = [
 
   ...subjects.map(({ label, policy, inTime }) => ({
     law: 12,
-    name: `what was spent stays spent under another limit (${label})`,
+    name: `spent units stay spent under another limit (${label})`,
     async run(rig: Rig) {
       await using limiter = limiterOn(rig, policy)
       assert.equal((await limiter.tryAcquire("k", { cost: 6 })).remaining, 4)
@@ -181,7 +181,7 @@ export const state: readonly ConformanceCase[] = [
   })),
   ...subjects.map(({ label, policy, period }) => ({
     law: 12,
-    name: `a small policy used in turns forgets nothing of a large one (${label})`,
+    name: `alternating with a smaller policy forgets nothing (${label})`,
     async run(rig: Rig) {
       await using limiter = limiterOn(rig, policy)
       const small = quicker(policy)
@@ -195,7 +195,7 @@ export const state: readonly ConformanceCase[] = [
   })),
   {
     law: 12,
-    name: "another algorithm starts afresh, and both go on",
+    name: "another algorithm starts with its own state, and both continue",
     async run(rig) {
       await using limiter = limiterOn(rig, oneOfEach[0] as Policy)
       for (let round = 0; round < 3; round += 1) {
@@ -210,7 +210,7 @@ export const state: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     13,
-    "a refund gives back what was spent and no more",
+    "a refund gives back at most what was spent",
     async ({ clock }, limiter, { period }) => {
       assert.equal(await passed(limiter, "k", 12), 10)
       await limiter.refund("k", 3)
@@ -227,7 +227,7 @@ export const state: readonly ConformanceCase[] = [
     },
   ),
 
-  ...forEachSubject(13, "a reset forgets a key and nothing else", async (_rig, limiter) => {
+  ...forEachSubject(13, "a reset clears one key only", async (_rig, limiter) => {
     for (const key of ["a", "b"]) assert.equal(await passed(limiter, key, 1, 6), 1)
     await limiter.reset("a")
     assert.equal((await limiter.peek("a")).remaining, 10)
@@ -236,7 +236,7 @@ export const state: readonly ConformanceCase[] = [
   }),
 ]
 
-/** The same policy with a tenth of the limit in a hundredth of the time. */
+/** A policy of the same algorithm over a much shorter time. */
 function quicker(policy: Policy): Policy {
   switch (policy.algorithm) {
     case "tokenBucket":

@@ -13,7 +13,7 @@ import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.j
 
 const hour = 3_600_000
 
-/** Rates that a rounded interval gets wrong: units, and the milliseconds they take. */
+/** Rates where a rounded interval would be wrong: units, and their milliseconds. */
 const awkward: readonly (readonly [units: number, ms: number])[] = [
   [1_234_567, 86_400_000],
   [999_983, 30 * 86_400_000],
@@ -23,7 +23,7 @@ const awkward: readonly (readonly [units: number, ms: number])[] = [
   [16, 10_000],
 ]
 
-/** Asks at ever later moments until a cost passes; the milliseconds that took. */
+/** Advances the clock until a request passes. Returns the milliseconds that took. */
 async function lockedOutFor(
   limiter: Limiter,
   key: string,
@@ -37,7 +37,7 @@ async function lockedOutFor(
   return Number.POSITIVE_INFINITY
 }
 
-/** Laws 3, 4, 5 and 6: how long things take. */
+/** Laws 3, 4, 5 and 6, for time. */
 export const time: readonly ConformanceCase[] = [
   ...[1, 3, 10].flatMap((cost) =>
     forEachSubject(
@@ -53,7 +53,7 @@ export const time: readonly ConformanceCase[] = [
           assert.equal(await passed(limiter, "k", 1, spent), 1)
           clock.advance(Math.floor(later * period) + 3)
         }
-        // whatever came back meanwhile goes too
+        // Spend what has come back meanwhile, too.
         while ((await limiter.tryAcquire("k")).allowed);
         const { retryAfter, allowed } = await limiter.tryAcquire("k", { cost })
         assert.equal(allowed, false)
@@ -66,14 +66,18 @@ export const time: readonly ConformanceCase[] = [
     ),
   ),
 
-  ...forEachSubject(3, "a cost beyond the limit never passes and says so", async (_rig, limiter) => {
-    for (const cost of [11, 1_000_000, Number.MAX_SAFE_INTEGER]) {
-      const { allowed, retryAfter, remaining } = await limiter.tryAcquire("k", { cost })
-      assert.deepEqual([allowed, retryAfter, remaining], [false, Number.POSITIVE_INFINITY, 10])
-    }
-  }),
+  ...forEachSubject(
+    3,
+    "a cost beyond the limit never passes, with an infinite retryAfter",
+    async (_rig, limiter) => {
+      for (const cost of [11, 1_000_000, Number.MAX_SAFE_INTEGER]) {
+        const { allowed, retryAfter, remaining } = await limiter.tryAcquire("k", { cost })
+        assert.deepEqual([allowed, retryAfter, remaining], [false, Number.POSITIVE_INFINITY, 10])
+      }
+    },
+  ),
 
-  ...forEachSubject(3, "resetAfter is when nothing is spent any more", async ({ clock }, limiter) => {
+  ...forEachSubject(3, "resetAfter is the time until nothing is spent", async ({ clock }, limiter) => {
     assert.equal((await limiter.peek("k")).resetAfter, 0)
     assert.equal(await passed(limiter, "k", 1, 7), 1)
     const { resetAfter } = await limiter.peek("k", { cost: 10 })
@@ -85,7 +89,7 @@ export const time: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     4,
-    "a clock that steps back an hour grants nothing and locks nobody out",
+    "a clock that steps back an hour grants nothing and locks no key out",
     async ({ clock }, limiter, { period }) => {
       assert.equal(await passed(limiter, "k", 10), 10)
       clock.advance(-hour)
@@ -98,7 +102,7 @@ export const time: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     4,
-    "a clock that jumps an hour ahead and back locks nobody out",
+    "a clock that jumps an hour ahead and back locks no key out",
     async ({ clock }, limiter, { period }) => {
       assert.equal(await passed(limiter, "k", 10), 10)
       clock.advance(hour)
@@ -124,7 +128,7 @@ export const time: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     4,
-    "clocks that differ by a little undo nothing of each other's",
+    "small clock skew between processes grants nothing extra",
     async ({ clock }, limiter) => {
       clock.advance(100)
       let granted = 0
@@ -136,7 +140,7 @@ export const time: readonly ConformanceCase[] = [
     },
   ),
 
-  ...forEachSubject(4, "the store goes by the clock it was given", async ({ clock }, limiter, { period }) => {
+  ...forEachSubject(4, "the store uses the clock it was given", async ({ clock }, limiter, { period }) => {
     assert.equal(await passed(limiter, "k", 12), 10)
     clock.advance(2 * period)
     assert.equal(await passed(limiter, "k", 12), 10)
@@ -194,7 +198,7 @@ export const time: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     6,
-    "every key expires when it stops mattering",
+    "every key expires soon after its state is empty",
     async (rig, limiter, { period }) => {
       const expires = async () => {
         const { policies, resetAfter } = await limiter.peek("k")

@@ -7,17 +7,15 @@ export interface GlideLike {
   customCommand(args: string[]): Promise<unknown>
 }
 
-/**
- * Lets a store use a valkey-glide client, single or cluster. The client's own `invokeScript` answers NOSCRIPT
- * with SCRIPT LOAD and a third trip; as plain commands the scripts take one, and two where they are unknown.
- */
+/** Lets a store use a valkey-glide client, single or cluster. */
 export function glide(client: GlideLike): RedisClient {
   checkClient("glide", client, ["customCommand"])
-  const run = (command: string, script: string, keys: readonly string[], args: readonly string[]) =>
-    client.customCommand([command, script, String(keys.length), ...keys, ...args])
   return {
     clustered: client.invokeScriptWithRoute !== undefined,
-    runByHash: (sha, keys, args) => run("EVALSHA", sha, keys, args),
-    runByText: (source, keys, args) => run("EVAL", source, keys, args),
+    run: (command, script, keys, args) =>
+      client.customCommand([command, script, String(keys.length), ...keys, ...args]),
+    // A cluster client sends this to all masters.
+    load: (library) => client.customCommand(["FUNCTION", "LOAD", library]),
+    time: () => client.customCommand(["TIME"]),
   }
 }

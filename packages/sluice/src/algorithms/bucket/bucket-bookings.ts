@@ -1,0 +1,55 @@
+import { wholeMilliseconds } from "../../clock.js"
+import type { BucketParameters } from "./bucket-parameters.js"
+import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
+
+export function queueState({ at, ahead, part, anchor, lapsesAt, last, low }: BucketView): number[] {
+  return [at + ahead, part, last, low, anchor, lapsesAt]
+}
+
+export function restore(
+  parameters: BucketParameters,
+  view: BucketView,
+  queue: readonly number[],
+): BucketState | undefined {
+  const [full, part, last, low, anchor, lapsesAt] = queue as [number, number, number, number, number, number]
+  if (Math.max(full + 1, lapsesAt) <= view.now) return undefined
+  view.ahead = full - view.at
+  view.part = part
+  view.last = last
+  view.low = low
+  view.anchor = anchor
+  view.lapsesAt = lapsesAt
+  return stateOf(parameters, view, view.reach)
+}
+
+/** Spends into debt. The debt is at most the capacity. */
+export function charge(parameters: BucketParameters, view: BucketView, maxWait: number): BucketState {
+  const { parts, step } = parameters
+  const carry = 2 * parameters.spanPart >= parts ? 1 : 0
+  // Debt counts in whole steps, because units come back only at steps.
+  let most = 2 * parameters.span + carry + (step > 0 ? maxWait - (maxWait % step) : maxWait)
+  let mostPart = 2 * parameters.spanPart - carry * parts
+  if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
+    most = view.ahead
+    mostPart = view.part
+  }
+  view.ahead += parameters.cost
+  view.part += parameters.costPart
+  if (view.part >= parts) {
+    view.part -= parts
+    view.ahead += 1
+  }
+  if (view.ahead > most || (view.ahead === most && view.part > mostPart)) {
+    view.ahead = most
+    view.part = mostPart
+  }
+  const debt = view.ahead + (view.part > 0 ? 1 : 0)
+  const reach = Math.max(parameters.reach, wholeMilliseconds(view.at - view.now + debt))
+  view.lapsesAt = Math.max(view.lapsesAt, view.now + parameters.life)
+  if (step > 0) {
+    // The step that pays the debt may come later than that of any spend.
+    const paid = Math.ceil(debt / step) * step
+    view.lapsesAt = Math.max(view.lapsesAt, view.at + paid)
+  }
+  return stateOf(parameters, view, reach)
+}

@@ -1,0 +1,16 @@
+export type { Algorithm, Explanation, Level } from "../algorithm.js"
+export { type AnyAlgorithm, type Counting, countingOf, parametersOf } from "../algorithms/index.js"
+export { type PolicyRef, policyRef, type StateRef, stateKey } from "../state-key.js"
+export type {
+  Mode,
+  PolicyRequest,
+  RuleChange,
+  RuleChanges,
+  RuleEntry,
+  RuleTable,
+  Settlement,
+  Store,
+  StoreReply,
+  StoreRequest,
+  Turn,
+} from "../store.js"
