@@ -1,0 +1,6 @@
+import { SluiceError } from "../errors.js"
+
+/** The error for an invalid option. The message says what was expected and what was passed. */
+export function invalidOption(message: string): SluiceError {
+  return new SluiceError("INVALID_OPTION", message)
+}

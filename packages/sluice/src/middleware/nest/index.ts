@@ -1,0 +1,5 @@
+export { RateLimit, SkipRateLimit } from "./decorators.js"
+export { RateLimitException } from "./exception.js"
+export { RateLimitGuard } from "./guard.js"
+export { RateLimitModule, type RateLimitModuleAsyncOptions, type RateLimitModuleOptions } from "./module.js"
+export type { HttpExchange, NestOptions, NestRequest } from "./options.js"
