@@ -2,29 +2,36 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { GlideClusterClient } from "@valkey/valkey-glide"
 import { Cluster } from "ioredis"
 import { createCluster } from "redis"
-import { createLimiter, fixedWindow, type OutagePolicy, scopeOf } from "sluice"
+import { createLimiter, fixedWindow, type OutagePolicy } from "sluice"
 import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
+import { policyRef } from "sluice/store"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { TAGS, tagOf } from "../../src/stores/redis/slot-tag.js"
+import { TAGS, tagOf } from "../../src/stores/redis/keys.js"
 import { CALM, type Call, type Connection, grantedBetween, report, type Siege } from "../support/chaos.js"
 import { strict } from "../support/clients.js"
 import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
-import { command, type RedisCluster, type RedisServer, startCluster } from "../support/redis-server.js"
+import {
+  command,
+  moveSlot,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+} from "../support/redis-server.js"
 import { ScriptCalls } from "../support/script-calls.js"
 
 let cluster: RedisCluster
 let proxies: TcpProxy[]
 let calls: ScriptCalls
-/** The slots of all tags. */
+/** The slots of all hash tags. */
 const slots = new Map<string, number>()
 beforeEach(async () => {
   calls = new ScriptCalls()
-  // of three masters and their replicas
+  // Three masters and their replicas.
   proxies = await Promise.all(Array.from({ length: 3 + 3 }, () => startProxy(0, calls)))
   cluster = await startCluster(3, {
     replicas: true,
-    // each node says that it is where its proxy is, so whoever talks to it is heard
+    // Each node announces the address of its proxy, so all traffic goes through the proxies.
     argsOf(node, port) {
       const proxy = proxies[node] as TcpProxy
       proxy.turnTo(port)
@@ -34,13 +41,13 @@ beforeEach(async () => {
         "--cluster-announce-bus-port",
         `${port + 10_000}`,
       ]
-      // slots whose master is there are served also while another one is missing
+      // Slots with a master are served even while another master is missing.
       return [...announced, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "1000"]
     },
   })
   const { port } = cluster.nodes[0] as RedisServer
   for (let n = 0; slots.size < TAGS; n += 1) {
-    const tag = tagOf({ scope: scopeOf("each", "default"), key: `any-${n}` })
+    const tag = tagOf({ ref: policyRef("each", "default"), key: `any-${n}` })
     if (!slots.has(tag)) slots.set(tag, Number(await command(port, "CLUSTER", "KEYSLOT", tag)))
   }
 })
@@ -56,7 +63,7 @@ const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Pro
     const client = new Cluster(addresses(), {
       redisOptions: strict,
       retryDelayOnFailover: 0,
-      // a refresh that is under way when the client is closed would set its timer anew
+      // A refresh in flight when the client is closed would set its timer again.
       slotsRefreshInterval: 0,
       lazyConnect: true,
       ...options,
@@ -78,15 +85,15 @@ const open: Record<"ioredis" | "node-redis" | "glide", (options?: object) => Pro
   },
 }
 
-/** Keys, all different, that a master holds. */
+/** Different keys of one master. */
 const keysOf = (master: number) => (n: number) => {
   for (let i = 0; ; i += 1) if (masterOf(slotOf("each", `back-${n}-${i}`)) === master) return `back-${n}-${i}`
 }
 const slotOf = (limiter: string, key: string) =>
-  slots.get(tagOf({ scope: scopeOf(limiter, "default"), key })) as number
+  slots.get(tagOf({ ref: policyRef(limiter, "default"), key })) as number
 const masterOf = (slot: number) => Math.floor((slot * 3) / 16_384)
 
-/** Resolves when the replica of a master has its slots, and the other masters know. */
+/** Resolves when a replica has taken over the slots of its master, and the other masters know. */
 async function promotionOf(lost: number) {
   const from = performance.now()
   const isDone = async (index: number) => {
@@ -102,15 +109,15 @@ async function promotionOf(lost: number) {
   }
 }
 
-describe("a master of a Cluster that is killed", () => {
+describe("a killed master of a Cluster", () => {
   test.each<[keyof typeof open, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
     ["glide", "throw"],
   ])(
-    "through %s, then %o: nobody else notices, and its callers come back after the promotion",
+    "through %s, then %o: other masters are not affected, and its callers recover after the promotion",
     async (client, then) => {
-      // of the key that all share
+      // The master of the shared key.
       const lost = masterOf(slotOf("all", "k"))
       let killedAt = 0
       let took = 0
@@ -119,7 +126,7 @@ describe("a master of a Cluster that is killed", () => {
           const connection = await open[client]()
           const close = () => {
             connection.close()
-            // once a master was lost glide keeps its connections, and makes new ones, with this library or without
+            // After the loss of a master, glide keeps old connections and makes new ones, even without this library.
             if (client === "glide") for (const proxy of proxies) void proxy.close()
           }
           return { ...connection, close }
@@ -155,7 +162,7 @@ describe("a master of a Cluster that is killed", () => {
     },
   )
 
-  test("what may have run is sent again by ioredis, unless retryDelayOnFailover is 0", async () => {
+  test("ioredis repeats calls that may have run, unless retryDelayOnFailover is 0", async () => {
     const { client, close } = await open.ioredis({ retryDelayOnFailover: 100 })
     const limiter = createLimiter({
       name: "each",
@@ -166,36 +173,21 @@ describe("a master of a Cluster that is killed", () => {
     const keys = Array.from({ length: 20 }, (_, n) => keysOf(0)(n))
     await limiter.tryAcquire(keysOf(0)(100))
     proxies[0]?.swallowReplies()
-    const asks = Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
+    const requests = Promise.allSettled(keys.map((key) => limiter.tryAcquire(key)))
     await sleep(200)
     await cluster.nodes[0]?.kill()
-    await asks
+    await requests
     expect(calls.replaysOf("each")).toHaveLength(20)
     close()
   })
 })
 
 describe("a slot that moves from master to master and back under load", () => {
-  /** Moves one slot with its keys. */
-  const move = async (slot: number, from: number, to: number) => {
-    const [source, target] = [cluster.nodes[from], cluster.nodes[to]] as [RedisServer, RedisServer]
-    const [sourceId, targetId] = [
-      String(await command(source.port, "CLUSTER", "MYID")),
-      String(await command(target.port, "CLUSTER", "MYID")),
-    ]
-    await command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceId)
-    await command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetId)
-    for (;;) {
-      const keys = (await command(source.port, "CLUSTER", "GETKEYSINSLOT", slot, 20)) as string[]
-      if (keys.length === 0) break
-      await command(source.port, "MIGRATE", target.host, target.port, "", 0, 5_000, "KEYS", ...keys)
-    }
-    await command(target.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
-    await command(source.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
-  }
+  const move = (slot: number, from: number, to: number) =>
+    moveSlot(slot, cluster.nodes[from] as RedisServer, cluster.nodes[to] as RedisServer)
 
   test.each<keyof typeof open>(["ioredis", "node-redis", "glide"])(
-    "is followed, and nothing is lost or denied for it, through %s",
+    "is followed without a lost or denied request, through %s",
     async (client) => {
       const slot = slotOf("all", "k")
       const home = masterOf(slot)

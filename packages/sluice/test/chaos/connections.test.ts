@@ -23,7 +23,7 @@ afterEach(async () => {
 
 type ClientName = keyof typeof clients
 
-describe("connections that are reset in the middle of a reply, ten times", () => {
+describe("connections reset in the middle of a reply, ten times", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
@@ -46,10 +46,10 @@ describe("connections that are reset in the middle of a reply, ten times", () =>
   })
 })
 
-describe("a connection on which nothing arrives any more, while new ones work", () => {
+describe("a dead connection, while new ones work", () => {
   const giveUpAfter = 1_000
   const open: Pick<typeof clients, "ioredis" | "node-redis"> = {
-    // an old connection is given up by nobody but the client, and only if it is told to
+    // Only the client can drop an old connection, and only if it has a timeout.
     async ioredis(port) {
       const client = new Redis(port, "127.0.0.1", {
         ...strict,
@@ -72,7 +72,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
   test.each<[keyof typeof open, OutagePolicy]>([
     ["ioredis", "open"],
     ["node-redis", { local: 0.5 }],
-  ])("through %s with a timeout of the socket, then %o", async (client, then) => {
+  ])("through %s with a socket timeout, then %o", async (client, then) => {
     const { told } = await endure({
       open: () => open[client](proxy.port),
       calls: proxy.calls,
@@ -87,7 +87,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
     expect(told.degraded).toBeGreaterThan(0)
   })
 
-  test("through valkey-glide, which has no such timeout, it is used until it breaks, then 'throw'", async () => {
+  test("through valkey-glide, which has no such timeout, it stays in use until it breaks, then 'throw'", async () => {
     const { told } = await endure({
       open: () => clients.glide(proxy.port),
       calls: proxy.calls,
@@ -108,7 +108,7 @@ describe("a connection on which nothing arrives any more, while new ones work", 
   })
 })
 
-describe("a network that stands still and goes on", () => {
+describe("a network that stalls and recovers", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "throw"],
@@ -131,7 +131,7 @@ describe("a network that stands still and goes on", () => {
   })
 })
 
-test("a client that sends again what may have run is caught: ioredis with its defaults", async () => {
+test("the test detects a client that repeats calls that may have run: ioredis with its defaults", async () => {
   const client = new Redis(proxy.port, "127.0.0.1").on("error", () => {})
   const limiter = createLimiter({
     name: "each",
@@ -141,10 +141,10 @@ test("a client that sends again what may have run is caught: ioredis with its de
   })
   await limiter.tryAcquire("first")
   proxy.swallowReplies()
-  const asks = Array.from({ length: 50 }, (_, i) => limiter.tryAcquire(`k${i}`))
+  const requests = Array.from({ length: 50 }, (_, i) => limiter.tryAcquire(`k${i}`))
   await sleep(200)
   proxy.cut()
-  await Promise.all(asks)
+  await Promise.all(requests)
   expect(proxy.calls.replaysOf("each")).toHaveLength(50)
   expect(await limiter.peek("k0")).toMatchObject({ remaining: 998 })
   client.disconnect()

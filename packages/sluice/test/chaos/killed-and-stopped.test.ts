@@ -23,10 +23,10 @@ const rig = (client: keyof typeof clients) => ({
   calls: proxy.calls,
 })
 
-/** How long nobody answers. */
+/** How long the server does not reply. */
 const OUTAGE = 1_500
 
-describe("a server that is killed and started again, empty", () => {
+describe("a server that is killed and restarted empty", () => {
   test.each<[keyof typeof clients, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", { local: 0.5 }],
@@ -42,7 +42,7 @@ describe("a server that is killed and started again, empty", () => {
         await server.restart()
       },
       within: 5_000,
-      // a bucket that is full again
+      // The bucket of the empty server is full.
       forgets: () => shared.capacity,
       keeps: false,
     })
@@ -52,7 +52,7 @@ describe("a server that is killed and started again, empty", () => {
   })
 })
 
-describe("a server that is stopped and goes on", () => {
+describe("a server that is stopped and continued", () => {
   test.each<[keyof typeof clients, OutagePolicy]>([
     ["ioredis", "closed"],
     ["node-redis", "open"],
@@ -69,7 +69,7 @@ describe("a server that is stopped and goes on", () => {
         process.kill(server.pid, "SIGCONT")
       },
       within: 3_000,
-      // valkey-glide drops what comes after its own timeout
+      // valkey-glide drops replies that come after its own timeout.
       answersLate: client !== "glide",
     })
     if (then === "throw") expect(told.unknown).toBeGreaterThan(0)
@@ -77,11 +77,11 @@ describe("a server that is stopped and goes on", () => {
   })
 })
 
-describe("a server that is killed or stopped while units of it are leased", () => {
+describe("a server that is killed or stopped while units are leased", () => {
   test.each<[keyof typeof clients, "SIGKILL" | "SIGSTOP"]>([
     ["ioredis", "SIGKILL"],
     ["node-redis", "SIGSTOP"],
-  ])("admits what was leased, and no more, through %s, by %s", async (client, signal) => {
+  ])("admits exactly the leased units, through %s, by %s", async (client, signal) => {
     await endure({
       ...rig(client),
       fault: `lease, ${signal}, ${client}`,
@@ -95,13 +95,13 @@ describe("a server that is killed or stopped while units of it are leased", () =
         else process.kill(server.pid, "SIGCONT")
       },
       within: 5_000,
-      // a lease lasts for 100 ms, and counts as of its debit
+      // A lease lasts for 100 ms from its debit.
       forgets: () => shared.refill / 10 + (signal === "SIGKILL" ? shared.capacity : 0),
       keeps: signal === "SIGSTOP",
     })
   })
 
-  test("ends in time when it is closed", async () => {
+  test("a limiter with leases closes in time", async () => {
     const { client, close } = await clients.ioredis(proxy.port)
     const limiter = createLimiter({
       name: "leased",
@@ -121,7 +121,7 @@ describe("a server that is killed or stopped while units of it are leased", () =
   })
 })
 
-describe("a server that holds every client back", () => {
+describe("a server that pauses every client", () => {
   test.each<[keyof typeof clients, OutagePolicy]>([
     ["ioredis", { local: 0.25 }],
     ["node-redis", "closed"],

@@ -26,7 +26,7 @@ const rig = (client: ClientName) => ({ open: () => clients[client](proxy.port), 
 const offsetOf = async ({ port }: RedisServer) =>
   /master_repl_offset:(\d+)/.exec(String(await command(port, "INFO", "replication")))?.[1]
 
-/** Holds writes back until the replica has all of them, and promotes it. */
+/** Pauses writes until the replica has all of them, and promotes it. */
 async function promoteInStep() {
   await command(master.port, "CLIENT", "PAUSE", 5_000, "WRITE")
   while ((await offsetOf(master)) !== (await offsetOf(replica))) await sleep(2)
@@ -38,14 +38,14 @@ function moveClients() {
   proxy.cut()
 }
 
-describe("a replica that is promoted while its master still answers for 150 ms", () => {
+describe("a replica promoted while its old master still replies for 150 ms", () => {
   beforeEach(start(0))
 
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", "closed"],
     ["glide", "throw"],
-  ])("forgets what was granted in that time, through %s, then %o", async (client, then) => {
+  ])("does not know the grants of that time, through %s, then %o", async (client, then) => {
     let lost = 0
     let stretch = { from: 0, to: 0 }
     await endure({
@@ -59,7 +59,7 @@ describe("a replica that is promoted while its master still answers for 150 ms",
         await sleep(150)
         await command(master.port, "REPLICAOF", replica.host, replica.port)
         stretch = { from, to: performance.now() }
-        // meanwhile it is a replica, which refuses
+        // Meanwhile it is a replica, which refuses writes.
         await sleep(250)
         moveClients()
       },
@@ -78,7 +78,7 @@ describe("a replica that is promoted while its master still answers for 150 ms",
 describe.each([
   [5_000, shared.capacity],
   [-5_000, 0],
-])("a promoted server whose clock is off by %d ms", (off, more) => {
+])("a promoted server with a clock skew of %d ms", (off, more) => {
   beforeEach(start(off))
 
   test.each<ClientName>(["ioredis", "node-redis", "glide"])(

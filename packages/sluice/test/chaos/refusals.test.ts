@@ -6,7 +6,7 @@ import { endure } from "../support/endure.js"
 import { startProxy, type TcpProxy } from "../support/proxy.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
 
-// What a server says in place of running a call: nothing of it is ever spent.
+// Errors of a server instead of running a call. Nothing is spent by such a call.
 let server: RedisServer
 let proxy: TcpProxy
 beforeEach(async () => {
@@ -22,33 +22,35 @@ type ClientName = keyof typeof clients
 
 const rig = (client: ClientName) => ({ open: () => clients[client](proxy.port), calls: proxy.calls })
 
-describe("scripts that are forgotten every few milliseconds", () => {
+describe("scripts and functions flushed every few milliseconds", () => {
   test.each<ClientName>(["ioredis", "node-redis", "glide"])(
-    "are sent again, and nobody notices, through %s",
+    "are loaded again without an error for callers, through %s",
     async (client) => {
       const { told, spent } = await endure({
         ...rig(client),
-        fault: `SCRIPT FLUSH, ${client}`,
+        fault: `SCRIPT FLUSH and FUNCTION FLUSH, ${client}`,
         then: "throw",
         deadline: CALM,
         strike: async () => {
           const until = performance.now() + 1_200
           while (performance.now() < until) {
             await command(server.port, "SCRIPT", "FLUSH")
+            await command(server.port, "FUNCTION", "FLUSH")
             await sleep(3)
           }
         },
         within: 2_000,
       })
       expect(told.refused + told.unknown).toBe(0)
-      expect(proxy.calls.refusals.NOSCRIPT).toBeGreaterThan(20)
+      const { NOSCRIPT = 0, ERR = 0 } = proxy.calls.refusals
+      expect(NOSCRIPT + ERR).toBeGreaterThan(20)
       expect(spent.most).toBe(1)
     },
   )
 })
 
-describe("a server that is busy with a script", () => {
-  /** Runs a script that never ends, for that long. */
+describe("a server busy with a script", () => {
+  /** Runs an endless script, and kills it after that time. */
   const busyFor = async (ms: number) => {
     await command(server.port, "CONFIG", "SET", "busy-reply-threshold", 50)
     const endless = command(server.port, "EVAL", "while true do end", 0).catch(() => {})
@@ -76,7 +78,7 @@ describe("a server that is busy with a script", () => {
   })
 
   test.each<ClientName>(["ioredis", "node-redis", "glide"])(
-    "for less than that is waited for, through %s",
+    "for less than the deadline causes no error, through %s",
     async (client) => {
       const { told } = await endure({
         ...rig(client),
@@ -93,12 +95,12 @@ describe("a server that is busy with a script", () => {
   )
 })
 
-describe("a server whose memory is full and that evicts nothing", () => {
+describe("a server with full memory and no eviction", () => {
   test.each<[ClientName, OutagePolicy]>([
     ["ioredis", "throw"],
     ["node-redis", { local: 0.5 }],
     ["glide", "throw"],
-  ])("refuses what would spend, through %s, then %o", async (client, then) => {
+  ])("rejects requests that would spend, through %s, then %o", async (client, then) => {
     let before = 0
     let after = 0
     const { told } = await endure({
@@ -116,13 +118,13 @@ describe("a server whose memory is full and that evicts nothing", () => {
       within: 4_000,
     })
     expect(proxy.calls.refusals.OOM).toBeGreaterThan(0)
-    // nothing is written while it is full
+    // Nothing is written while memory is full.
     expect(after).toBeLessThanOrEqual(before)
     expect(told.unknown).toBe(0)
     expect(then === "throw" ? told.refused : told.degraded).toBeGreaterThan(0)
   })
 
-  test("that evicts instead forgets what was spent, and nobody is refused", async () => {
+  test("a server that evicts keys forgets spent units and rejects nothing", async () => {
     await command(server.port, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
     let evictions = 0
     const figure = async (section: string, name: string) =>

@@ -33,7 +33,7 @@ afterEach(async () => {
   await Promise.all([sentinel, replica, master].map((server) => server.stop()))
 })
 
-/** Leads clients through the proxies, whatever the sentinel says. */
+/** Routes clients through the proxies, whatever address the sentinel announces. */
 const detours = () => ({
   [`127.0.0.1:${master.port}`]: { host: "127.0.0.1", port: proxies[0].port },
   [`127.0.0.1:${replica.port}`]: { host: "127.0.0.1", port: proxies[1].port },
@@ -63,12 +63,12 @@ const open: Record<"ioredis" | "node-redis", (rediscovers?: number) => Promise<C
   },
 }
 
-/** Kills the master; resolves when the sentinel has put the replica in its place. */
+/** Kills the master. Resolves when the sentinel has promoted the replica. */
 async function failOver(): Promise<number> {
   const from = performance.now()
   await master.kill()
   for (;;) {
-    // a replica breaks all its connections when a sentinel promotes it, this one too
+    // A promoted replica closes all its connections, including this one.
     const role = await command(replica.port, "ROLE").catch(() => undefined)
     const [, port] = (await command(sentinel.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")) as string[]
     if (Array.isArray(role) && role[0] === "master" && Number(port) === replica.port)
@@ -77,7 +77,7 @@ async function failOver(): Promise<number> {
   }
 }
 
-describe("a master that is killed, with a sentinel that promotes its replica", () => {
+describe("a killed master, with a sentinel that promotes its replica", () => {
   test.each<[keyof typeof open, OutagePolicy]>([
     ["ioredis", "closed"],
     ["node-redis", "throw"],
@@ -94,7 +94,7 @@ describe("a master that is killed, with a sentinel that promotes its replica", (
         took = await failOver()
       },
       within: 10_000,
-      // what the replica had not received: it lags by no more than this
+      // Grants that the replica had not received. Its lag is at most this.
       forgets: (siege: Siege) => grantedBetween(siege.ofAll, killedAt - 250, killedAt),
       keeps: false,
     })
@@ -102,7 +102,7 @@ describe("a master that is killed, with a sentinel that promotes its replica", (
     expect(then === "closed" ? told.degraded : told.refused + told.unknown).toBeGreaterThan(0)
   })
 
-  test("what may have run is sent again by node-redis, unless it is told not to look for another master", async () => {
+  test("node-redis repeats calls that may have run, unless it is configured not to look for another master", async () => {
     const { client, close } = await open["node-redis"](16)
     const limiter = createLimiter({
       name: "each",
@@ -112,10 +112,10 @@ describe("a master that is killed, with a sentinel that promotes its replica", (
     })
     await limiter.tryAcquire("first")
     proxies[0].swallowReplies()
-    const asks = Promise.allSettled(Array.from({ length: 20 }, (_, i) => limiter.tryAcquire(`k${i}`)))
+    const requests = Promise.allSettled(Array.from({ length: 20 }, (_, i) => limiter.tryAcquire(`k${i}`)))
     await sleep(200)
     await failOver()
-    await asks
+    await requests
     expect(proxies[0].calls.replaysOf("each")).not.toEqual([])
     close()
   })

@@ -54,7 +54,7 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
       ["node-redis", "open"],
       ["glide", "throw"],
     ])(
-      "have it, or hear in time that there is none; afterwards all go on, through %s, then %o",
+      "get their turn or an error in time, and everything recovers afterwards, through %s, then %o",
       async (client, then) => {
         const before = census()
         const { client: redis, emitter, close } = await clients[client](proxy.port)
@@ -107,7 +107,7 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
         const count = (outcome: Wait["outcome"]) => waits.filter((wait) => wait.outcome === outcome).length
         const failed = waits.filter(({ outcome }) => outcome.startsWith("STORE_"))
         const longest = Math.max(...failed.map((wait) => wait.endedAt - wait.startedAt), 0)
-        // 200 in line at a turn every 5 ms, and those whom the outage has put off
+        // 200 waiters at a turn every 5 ms, and those delayed by the outage.
         const longestWait = Math.max(...waits.map((wait) => wait.endedAt - wait.startedAt))
         const figures = {
           had: count("had"),
@@ -131,11 +131,11 @@ describe.each(["SIGKILL", "SIGSTOP"] as const)(
         }
         expect(waits.some(({ endedAt }) => endedAt > struckAt && endedAt < healedAt)).toBe(true)
         expect(recovery).toBeLessThan(5_000)
-        // an empty server has a full bucket and no line
+        // An empty server has a full bucket and no queue.
         const forgotten = fault === "SIGKILL" ? burst + 200 : 0
         expect(count("had")).toBeLessThanOrEqual(burst + rate * seconds + forgotten)
 
-        // no turn is booked any more for those who were told that there is none
+        // No turn stays booked for a waiter that was denied.
         await sleep(100)
         const { resetAfter } = await limiter.peek("k")
         expect(resetAfter).toBeLessThan(500)

@@ -1,7 +1,8 @@
 import { Redis } from "ioredis"
-import type { Ask, Part, Policy } from "sluice"
-import { scopeOf } from "sluice"
+import type { Policy } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
+import type { PolicyRequest, StoreRequest } from "sluice/store"
+import { policyRef } from "sluice/store"
 import { conformance, type Rig } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { broken } from "../support/broken.js"
@@ -22,29 +23,29 @@ afterAll(async () => {
   await server.stop()
 })
 
-const moved = (parts: readonly Part[], to: (part: Part) => Partial<Part>) =>
-  parts.map((part) => ({ ...part, ...to(part) }))
+const moved = (policies: readonly PolicyRequest[], to: (policy: PolicyRequest) => Partial<PolicyRequest>) =>
+  policies.map((policy) => ({ ...policy, ...to(policy) }))
 
-const misplacing = (to: (part: Part) => Partial<Part>) =>
+const misplacing = (to: (policy: PolicyRequest) => Partial<PolicyRequest>) =>
   broken((store) => ({
-    ask: (ask) => store.ask({ ...ask, parts: moved(ask.parts, to) }),
-    giveBack: (parts) => store.giveBack(moved(parts, to)),
+    decide: (request) => store.decide({ ...request, policies: moved(request.policies, to) }),
+    giveBack: (policies) => store.giveBack(moved(policies, to)),
   }))
 
 const looser = (policy: Policy): Policy =>
   "limit" in policy ? { ...policy, limit: policy.limit * 2 } : { ...policy, capacity: policy.capacity * 2 }
 
-/** For each law a store that breaks it, and how many of the law's cases must notice at least. */
+/** For each law, stores that break it, and the least number of its cases that must fail. */
 const breakers: readonly [law: number, how: string, least: number, breakIt: (rig: Rig) => Rig][] = [
   [
     1,
     "extends the expiry of a key it denies",
     14,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answer = await store.ask(ask)
-        for (const key of answer.granted > 0 ? [] : await client.keys("*")) await client.pexpire(key, 99_999)
-        return answer
+      async decide(request: StoreRequest) {
+        const reply = await store.decide(request)
+        for (const key of reply.granted > 0 ? [] : await client.keys("*")) await client.pexpire(key, 99_999)
+        return reply
       },
     })),
   ],
@@ -53,11 +54,12 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
     "spends a unit on each denial",
     14,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answer = await store.ask(ask)
-        if (answer.granted > 0 || ask.mode === "peek") return answer
-        for (const part of ask.parts) await store.ask({ ...ask, parts: [{ ...part, cost: 1 }] })
-        return answer
+      async decide(request: StoreRequest) {
+        const reply = await store.decide(request)
+        if (reply.granted > 0 || request.mode === "peek") return reply
+        for (const policy of request.policies)
+          await store.decide({ ...request, policies: [{ ...policy, cost: 1 }] })
+        return reply
       },
     })),
   ],
@@ -66,13 +68,14 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
     "charges policies one by one",
     2,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answers = []
-        for (const part of ask.parts) answers.push(await store.ask({ ...ask, parts: [part] }))
+      async decide(request: StoreRequest) {
+        const replies = []
+        for (const policy of request.policies)
+          replies.push(await store.decide({ ...request, policies: [policy] }))
         return {
-          granted: Math.min(...answers.map(({ granted }) => granted)),
-          levels: answers.flatMap(({ levels }) => levels),
-          at: answers[0]?.at ?? 0,
+          granted: Math.min(...replies.map(({ granted }) => granted)),
+          levels: replies.flatMap(({ levels }) => levels),
+          at: replies[0]?.at ?? 0,
         }
       },
     })),
@@ -89,16 +92,16 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
   ],
   [
     4,
-    "forgets what the clock cannot explain",
+    "forgets states from before the clock went back",
     14,
     broken((store, { clock }) => {
       let latest = 0
       return {
-        async ask(ask: Ask) {
+        async decide(request: StoreRequest) {
           const now = clock()
-          if (now < latest - 3_000_000) await store.forget(ask.parts)
+          if (now < latest - 3_000_000) await store.forget(request.policies)
           latest = now
-          return store.ask(ask)
+          return store.decide(request)
         },
       }
     }),
@@ -128,86 +131,85 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
           return { ...policy, leak: 1, every: Math.max(1, Math.round(policy.every / policy.leak)) }
         return policy
       }
-      const parts = (ask: Ask) => ask.parts.map((part) => ({ ...part, policy: rounded(part.policy) }))
-      return { ask: (ask) => store.ask({ ...ask, parts: parts(ask) }) }
+      const policies = (request: StoreRequest) =>
+        request.policies.map((policy) => ({ ...policy, policy: rounded(policy.policy) }))
+      return { decide: (request) => store.decide({ ...request, policies: policies(request) }) }
     }),
   ],
   [
     6,
-    "keeps keys for ever",
+    "keeps keys forever",
     14,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answer = await store.ask(ask)
+      async decide(request: StoreRequest) {
+        const reply = await store.decide(request)
         for (const key of await client.keys("*")) await client.persist(key)
-        return answer
+        return reply
       },
     })),
   ],
   [
     7,
-    "spends nothing on one ask in 37",
+    "spends nothing on one request in 37",
     14,
     broken((store) => {
-      let asks = 0
+      let requests = 0
       return {
-        ask(ask: Ask) {
-          asks += 1
-          return store.ask(asks % 37 === 0 ? { ...ask, mode: "peek" } : ask)
+        decide(request: StoreRequest) {
+          requests += 1
+          return store.decide(requests % 37 === 0 ? { ...request, mode: "peek" } : request)
         },
       }
     }),
   ],
   [
     8,
-    "sends every ask twice",
+    "sends every request twice",
     14,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answer = await store.ask(ask)
-        await store.ask(ask)
-        return answer
+      async decide(request: StoreRequest) {
+        const reply = await store.decide(request)
+        await store.decide(request)
+        return reply
       },
     })),
   ],
   [
     9,
-    "throws what it denies",
+    "throws on a denial",
     14,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const answer = await store.ask(ask)
-        if (answer.granted === 0) throw new Error("denied")
-        return answer
+      async decide(request: StoreRequest) {
+        const reply = await store.decide(request)
+        if (reply.granted === 0) throw new Error("denied")
+        return reply
       },
     })),
   ],
-  [10, "folds the case of keys", 1, misplacing(({ key }) => ({ key: key.toLowerCase() }))],
+  [10, "ignores the case of keys", 1, misplacing(({ key }) => ({ key: key.toLowerCase() }))],
   [
     10,
     "lets the policies of a record share a key",
     1,
-    misplacing(({ scope }) => ({ scope: scopeOf(scope.limiter, "one") })),
+    misplacing(({ ref }) => ({ ref: policyRef(ref.limiter, "one") })),
   ],
   [10, "cuts keys short", 1, misplacing(({ key }) => ({ key: key.slice(0, 4) }))],
-  [
-    10,
-    "takes no notice of the name of a limiter",
-    1,
-    misplacing(({ scope }) => ({ scope: scopeOf("one", scope.tail) })),
-  ],
+  [10, "ignores the name of the limiter", 1, misplacing(({ ref }) => ({ ref: policyRef("one", ref.tail) }))],
   [
     11,
     "grants twice the limit",
     14,
     broken((store) => ({
-      ask: (ask) =>
-        store.ask({ ...ask, parts: ask.parts.map((part) => ({ ...part, policy: looser(part.policy) })) }),
+      decide: (request) =>
+        store.decide({
+          ...request,
+          policies: request.policies.map((policy) => ({ ...policy, policy: looser(policy.policy) })),
+        }),
     })),
   ],
   [
     12,
-    "starts afresh when parameters change",
+    "starts from zero when parameters change",
     7,
     misplacing(({ key, policy }) => ({ key: `${key}${JSON.stringify(policy)}` })),
   ],
@@ -216,14 +218,14 @@ const breakers: readonly [law: number, how: string, least: number, breakIt: (rig
     "gives everything back",
     14,
     broken((store) => ({
-      giveBack: (parts) => store.forget(parts),
+      giveBack: (policies) => store.forget(policies),
     })),
   ],
   [13, "ignores a reset", 14, broken(() => ({ forget() {} }))],
 ]
 
-describe("a store that breaks a law is found out", () => {
-  test.each(breakers)("law %i: one that %s", async (law, _how, least, breakIt) => {
+describe("the conformance suite detects", () => {
+  test.each(breakers)("law %i: a store that %s", async (law, _how, least, breakIt) => {
     let failed = 0
     for (const { run } of conformance.filter((each) => each.law === law)) {
       await run(breakIt(await workshop.rig())).catch(() => {
@@ -233,13 +235,13 @@ describe("a store that breaks a law is found out", () => {
     expect(failed).toBeGreaterThanOrEqual(least)
   })
 
-  test("and every law has one", () => {
+  test("at least one broken store for every law", () => {
     const laws = new Set(conformance.map(({ law }) => law))
     expect(new Set(breakers.map(([law]) => law))).toEqual(laws)
     expect([...laws].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
   })
 
-  test("while a wrapper that changes nothing passes", async () => {
+  test("nothing wrong in a store that is only wrapped", async () => {
     const untouched = broken(() => ({}))
     for (const { run } of conformance)
       await expect(run(untouched(await workshop.rig()))).resolves.toBeUndefined()

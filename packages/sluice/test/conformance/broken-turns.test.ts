@@ -1,5 +1,6 @@
 import { Redis } from "ioredis"
-import type { Ask, Part, Settlement, Store, Turn } from "sluice"
+import type { Store } from "sluice"
+import type { PolicyRequest, Settlement, StoreRequest, Turn } from "sluice/store"
 import { conformance, type Rig } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { broken } from "../support/broken.js"
@@ -20,17 +21,23 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** A store whose asks of one mode go wrong. */
-const wrongly = (mode: Ask["mode"], wrong: (store: Store, ask: Ask) => ReturnType<Store["ask"]>) =>
-  broken((store) => ({ ask: (ask: Ask) => (ask.mode === mode ? wrong(store, ask) : store.ask(ask)) }))
+/** A store that handles requests of one mode wrongly. */
+const wrongly = (
+  mode: StoreRequest["mode"],
+  wrong: (store: Store, request: StoreRequest) => ReturnType<Store["decide"]>,
+) =>
+  broken((store) => ({
+    decide: (request: StoreRequest) =>
+      request.mode === mode ? wrong(store, request) : store.decide(request),
+  }))
 
 const forgetsOnTheWayBack = broken((store, { clock }) => {
   let latest = 0
   return {
-    async ask(ask: Ask) {
-      if (clock() < latest) await store.forget(ask.parts)
+    async decide(request: StoreRequest) {
+      if (clock() < latest) await store.forget(request.policies)
       latest = clock()
-      return store.ask(ask)
+      return store.decide(request)
     },
   }
 })
@@ -39,7 +46,7 @@ const keepForEver = async () => {
   for (const key of await client.keys("*")) await client.persist(key)
 }
 
-/** One that has no notes of resets when it is asked for something. */
+/** A store that ignores its notes of resets in one mode. */
 const withoutMoments = broken((store) => {
   const clear = async () => {
     for (const key of await client.keys("*:fg")) await client.del(key)
@@ -49,9 +56,9 @@ const withoutMoments = broken((store) => {
       await clear()
       return store.settle(settlement)
     },
-    async giveBack(parts: readonly Part[], at?: number) {
+    async giveBack(policies: readonly PolicyRequest[], at?: number) {
       await clear()
-      return store.giveBack(parts, at)
+      return store.giveBack(policies, at)
     },
     async leave(turn: Turn) {
       await clear()
@@ -60,104 +67,100 @@ const withoutMoments = broken((store) => {
   }
 })
 
-/** What a case says, a store that does otherwise, and how many of the cases must notice at least. */
+/** The name of a case, a store that violates it, and the least number of cases that must fail. */
 const breakers: readonly [says: string, how: string, least: number, breakIt: (rig: Rig) => Rig][] = [
   [
-    "a turn that is refused changes nothing",
-    "extends the expiry of a key where it refuses a turn",
+    "a denied turn writes nothing",
+    "extends the expiry of a key when it denies a turn",
     14,
-    wrongly("book", async (store, ask) => {
-      const answer = await store.ask(ask)
-      for (const key of answer.granted > 0 ? [] : await client.keys("*")) await client.pexpire(key, 99_999)
-      return answer
+    wrongly("book", async (store, request) => {
+      const reply = await store.decide(request)
+      for (const key of reply.granted > 0 ? [] : await client.keys("*")) await client.pexpire(key, 99_999)
+      return reply
     }),
   ],
   [
-    "a turn that is refused leaves nothing",
-    "books a turn that it refuses",
+    "a denied turn has no effect",
+    "books a turn that it denies",
     14,
-    wrongly("book", async (store, ask) => {
-      const answer = await store.ask(ask)
-      if (answer.granted === 0) await store.ask({ ...ask, maxWait: 1e9 })
-      return answer
+    wrongly("book", async (store, request) => {
+      const reply = await store.decide(request)
+      if (reply.granted === 0) await store.decide({ ...request, maxWait: 1e9 })
+      return reply
     }),
   ],
+  ["a reset voids earlier reservations", "does not know of the reset", 12, withoutMoments],
   [
-    "what was reserved before a reset is not given back after it",
+    "nothing spent or booked before a reset can be given back after it",
     "does not know of the reset",
     12,
     withoutMoments,
   ],
   [
-    "nothing that was spent or booked before a reset is given back after it",
-    "does not know of the reset",
+    "turns booked after a reset can be given back",
+    "treats turns booked at the moment of a reset as earlier",
     12,
-    withoutMoments,
-  ],
-  [
-    "turns that are booked after a reset are given back",
-    "takes turns that are booked at the moment of a reset for earlier",
-    12,
-    wrongly("book", async (store, ask) => {
-      const { marks: [bookedAt, ...lines] = [], ...answer } = await store.ask(ask)
-      return bookedAt === undefined ? answer : { ...answer, marks: [bookedAt - 1, ...lines] }
+    wrongly("book", async (store, request) => {
+      const { receipt: [bookedAt, ...lines] = [], ...reply } = await store.decide(request)
+      return bookedAt === undefined ? reply : { ...reply, receipt: [bookedAt - 1, ...lines] }
     }),
   ],
   [
     "a turn is booked under every policy",
     "books policies one by one",
     8,
-    wrongly("book", async (store, ask) => {
-      const answers = []
-      for (const part of ask.parts.toReversed()) answers.unshift(await store.ask({ ...ask, parts: [part] }))
+    wrongly("book", async (store, request) => {
+      const replies = []
+      for (const policy of request.policies.toReversed())
+        replies.unshift(await store.decide({ ...request, policies: [policy] }))
       return {
-        granted: Math.min(...answers.map(({ granted }) => granted)),
-        levels: answers.flatMap(({ levels }) => levels),
-        at: answers[0]?.at ?? 0,
-        turn: Math.max(...answers.map(({ turn = 0 }) => turn)),
-        marks: answers.flatMap(({ marks = [] }) => marks),
+        granted: Math.min(...replies.map(({ granted }) => granted)),
+        levels: replies.flatMap(({ levels }) => levels),
+        at: replies[0]?.at ?? 0,
+        turn: Math.max(...replies.map(({ turn = 0 }) => turn)),
+        receipt: replies.flatMap(({ receipt = [] }) => receipt),
       }
     }),
   ],
   [
     "a turn comes exactly when",
-    "books everybody for now",
+    "gives every booking a turn now",
     30,
-    wrongly("book", async (store, ask) => {
-      const answer = await store.ask(ask)
-      return answer.turn === undefined ? answer : { ...answer, turn: answer.at }
+    wrongly("book", async (store, request) => {
+      const reply = await store.decide(request)
+      return reply.turn === undefined ? reply : { ...reply, turn: reply.at }
     }),
   ],
   [
     "a turn that is too far ahead",
-    "does not say when a turn would be",
+    "does not report when a turn would come",
     14,
-    wrongly("book", async (store, ask) => {
-      const { turn, ...answer } = await store.ask(ask)
-      return turn !== undefined && answer.granted > 0 ? { ...answer, turn } : answer
+    wrongly("book", async (store, request) => {
+      const { turn, ...reply } = await store.decide(request)
+      return turn !== undefined && reply.granted > 0 ? { ...reply, turn } : reply
     }),
   ],
   [
     "retryAfter is exact behind booked turns",
-    "keeps the line apart from what is spent",
+    "keeps booked turns apart from spent units",
     20,
     broken((store) => ({
-      async ask(ask: Ask) {
-        const aside = { ...ask, parts: ask.parts.map((part) => ({ ...part, key: "line" })) }
-        if (ask.mode === "spend") await store.ask(aside)
-        return store.ask(ask.mode === "book" ? aside : ask)
+      async decide(request: StoreRequest) {
+        const aside = { ...request, parts: request.policies.map((policy) => ({ ...policy, key: "line" })) }
+        if (request.mode === "spend") await store.decide(aside)
+        return store.decide(request.mode === "book" ? aside : request)
       },
     })),
   ],
   [
-    "lets nobody go before those who wait",
-    "forgets the line when the clock goes back",
+    "lets no request overtake booked turns",
+    "forgets booked turns when the clock goes back",
     14,
     forgetsOnTheWayBack,
   ],
   [
-    "every key that turns leave behind",
-    "keeps turns that were left for ever",
+    "every key written by a booking",
+    "keeps freed turns forever",
     14,
     broken((store) => ({
       async leave(turn) {
@@ -167,24 +170,24 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     })),
   ],
   [
-    "every key that a reservation leaves",
-    "keeps reservations for ever",
+    "every key written by a reservation",
+    "keeps reservations forever",
     14,
-    wrongly("reserve", async (store, ask) => {
-      const answer = await store.ask(ask)
+    wrongly("reserve", async (store, request) => {
+      const reply = await store.decide(request)
       await keepForEver()
-      return answer
+      return reply
     }),
   ],
   [
-    "50 who book at once",
-    "gives two the same turn",
+    "50 concurrent bookings",
+    "gives two bookings the same turn",
     14,
     broken((store) => {
-      let last: ReturnType<Store["ask"]> | undefined
+      let last: ReturnType<Store["decide"]> | undefined
       return {
-        ask(ask: Ask) {
-          const [again, fresh] = [last, last ?? store.ask(ask)]
+        decide(request: StoreRequest) {
+          const [again, fresh] = [last, last ?? store.decide(request)]
           last = again === undefined ? fresh : undefined
           return fresh
         },
@@ -192,25 +195,25 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     }),
   ],
   [
-    "turns come in the order of asking",
-    "lets every third go at once",
+    "turns come in the order of their requests",
+    "lets every third booking pass at once",
     14,
     broken((store) => {
-      let asks = 0
+      let requests = 0
       return {
-        async ask(ask: Ask) {
-          const answer = await store.ask(ask)
-          asks += 1
-          return asks % 3 === 0 && answer.granted > 0 ? { ...answer, turn: answer.at } : answer
+        async decide(request: StoreRequest) {
+          const reply = await store.decide(request)
+          requests += 1
+          return requests % 3 === 0 && reply.granted > 0 ? { ...reply, turn: reply.at } : reply
         },
       }
     }),
   ],
-  ["turns that are left before they come", "takes no turn back", 14, broken(() => ({ leave() {} }))],
-  ["the last turn that is left", "takes no turn back", 12, broken(() => ({ leave() {} }))],
+  ["turns given back before they come", "takes no turn back", 14, broken(() => ({ leave() {} }))],
+  ["the last turn, given back", "takes no turn back", 12, broken(() => ({ leave() {} }))],
   [
-    "a turn that is left behind others",
-    "hands a turn that was left to two",
+    "a turn given back between others",
+    "gives a freed turn to two bookings",
     14,
     broken((store) => ({
       async leave(turn) {
@@ -220,14 +223,14 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     })),
   ],
   [
-    "a turn that has come is given back",
-    "forgets when a turn was",
+    "a turn that has come can be given back",
+    "forgets the time of a turn",
     14,
-    broken((store) => ({ leave: ({ parts }) => store.giveBack(parts) })),
+    broken((store) => ({ leave: ({ policies }) => store.giveBack(policies) })),
   ],
   [
     "a reservation is settled once",
-    "settles as often as it is asked to",
+    "settles a reservation more than once",
     14,
     broken((store) => ({
       async settle(settlement) {
@@ -237,20 +240,20 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     })),
   ],
   [
-    "a reservation that is cancelled",
-    "gives nothing of a reservation back",
+    "a cancelled reservation",
+    "gives nothing back on cancel",
     14,
     broken((store) => ({ settle: (settlement) => store.settle({ ...settlement, back: [] }) })),
   ],
   [
-    "a reservation of too little",
+    "settling above the estimate",
     "charges nothing beyond the estimate",
     14,
     broken((store) => ({ settle: (settlement) => store.settle({ ...settlement, more: [] }) })),
   ],
   [
     "a reservation gives nothing back once",
-    "forgets the moment of a debit",
+    "forgets the time of a spend",
     14,
     broken((store) => ({
       async settle(settlement) {
@@ -261,25 +264,30 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     })),
   ],
   [
-    "a reservation whose time is over",
-    "settles whatever was reserved, however long ago",
+    "an expired reservation cannot",
+    "settles expired reservations",
     14,
-    wrongly("reserve", (store, ask) =>
-      store.ask(ask.note === undefined ? ask : { ...ask, note: { ...ask.note, lasts: 3_600_000_000 } }),
+    wrongly("reserve", (store, request) =>
+      store.decide(
+        request.note === undefined
+          ? request
+          : { ...request, note: { ...request.note, lasts: 3_600_000_000 } },
+      ),
     ),
   ],
   [
-    "a reservation that is refused",
-    "notes what it refuses",
+    "a denied reservation",
+    "stores a note for a denied reservation",
     14,
-    wrongly("reserve", async (store, ask) => {
-      const answer = await store.ask(ask)
-      if (answer.granted === 0) await store.ask({ ...ask, parts: ask.parts.map((p) => ({ ...p, cost: 1 })) })
-      return answer
+    wrongly("reserve", async (store, request) => {
+      const reply = await store.decide(request)
+      if (reply.granted === 0)
+        await store.decide({ ...request, policies: request.policies.map((p) => ({ ...p, cost: 1 })) })
+      return reply
     }),
   ],
   [
-    "what is given back of a debit never brings",
+    "units given back never admit more than the policy",
     "gives back more than was reserved",
     4,
     broken((store) => ({
@@ -294,42 +302,42 @@ const breakers: readonly [says: string, how: string, least: number, breakIt: (ri
     "a charge is spent",
     "charges nothing",
     14,
-    wrongly("charge", (s, ask) => s.ask({ ...ask, mode: "peek" })),
+    wrongly("charge", (s, request) => s.decide({ ...request, mode: "peek" })),
   ],
   [
     "retryAfter is exact in debt",
-    "counts what is charged twice, later",
+    "counts a charge twice",
     20,
     broken((store) => {
-      let charged: Ask | undefined
+      let charged: StoreRequest | undefined
       return {
-        async ask(ask: Ask) {
-          const again = ask.mode === "spend" ? charged : undefined
-          charged = ask.mode === "charge" ? ask : again === undefined ? charged : undefined
-          const answer = await store.ask(ask)
-          if (again !== undefined) await store.ask(again)
-          return answer
+        async decide(request: StoreRequest) {
+          const again = request.mode === "spend" ? charged : undefined
+          charged = request.mode === "charge" ? request : again === undefined ? charged : undefined
+          const reply = await store.decide(request)
+          if (again !== undefined) await store.decide(again)
+          return reply
         },
       }
     }),
   ],
   [
-    "debt delays later asks",
-    "charges no more than there is room for",
+    "debt delays later requests",
+    "charges only what fits",
     12,
-    wrongly("charge", (s, ask) => s.ask({ ...ask, mode: "spend" })),
+    wrongly("charge", (s, request) => s.decide({ ...request, mode: "spend" })),
   ],
   [
     "debt is bounded",
-    "lets debt grow with all that is charged",
+    "lets debt grow without a bound",
     10,
-    wrongly("charge", (store, ask) => store.ask({ ...ask, maxWait: 3_600_000_000 })),
+    wrongly("charge", (store, request) => store.decide({ ...request, maxWait: 3_600_000_000 })),
   ],
-  ["remits no debt", "forgets debt when the clock goes back", 14, forgetsOnTheWayBack],
+  ["cancels no debt", "forgets debt when the clock goes back", 14, forgetsOnTheWayBack],
 ]
 
-describe("a store that does otherwise is found out", () => {
-  test.each(breakers)("%s: one that %s", async (says, _how, least, breakIt) => {
+describe("the conformance suite detects", () => {
+  test.each(breakers)("%s: a store that %s", async (says, _how, least, breakIt) => {
     let failed = 0
     for (const { run } of conformance.filter(({ name }) => name.includes(says))) {
       await run(breakIt(await workshop.rig())).catch(() => {

@@ -11,7 +11,8 @@ const main = `
   import * as redis from "redis"
   import * as redis4 from "redis4"
   import * as redis5 from "redis5"
-  import { glide, ioredis, nodeRedis, type RedisClient } from "sluice/redis"
+  import * as http from "@upstash/redis"
+  import { glide, ioredis, nodeRedis, type RedisClient, upstash, upstashSettings } from "sluice/redis"
 
   const rootNodes = [{ url: "redis://127.0.0.1" }]
   const sentinelRootNodes = [{ host: "127.0.0.1", port: 26379 }]
@@ -34,6 +35,7 @@ const main = `
     nodeRedis(redis4.createCluster({ rootNodes })),
     glide(await GlideClient.createClient({ addresses: [] })),
     glide(await GlideClusterClient.createClient({ addresses: [] })),
+    upstash(new http.Redis({ ...upstashSettings, url: "", token: "" })),
   ]
   // @ts-expect-error a client of another kind
   nodeRedis(new Redis())
@@ -50,7 +52,7 @@ test("every client that is supported fits its adapter", async () => {
     module: "nodenext",
     types: ["node"],
   }
-  const names = ["@valkey", "ioredis", "ioredis5", "iovalkey", "redis", "redis4", "redis5"]
+  const names = ["@upstash", "@valkey", "ioredis", "ioredis5", "iovalkey", "redis", "redis4", "redis5"]
   await using consumer = await createConsumer(inject("packed"), {
     "main.ts": main,
     "tsconfig.json": JSON.stringify({ compilerOptions, files: ["main.ts"] }),

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { expect, inject, test } from "vitest"
+import { brokenLinks, documentsIn } from "../support/links.js"
 import { root, run } from "./consumer.js"
 
 const packed = inject("packed")
@@ -17,21 +18,64 @@ test("every exported subpath has its code and its types", () => {
   const { "./package.json": self, ...entries } = manifest.exports
   expect(self).toBe("./package.json")
   expect(Object.keys(entries)).toEqual(
-    expect.arrayContaining([".", "./fetch", "./redis", "./redisson", "./testing"]),
+    expect.arrayContaining([
+      ...[".", "./fetch", "./redis", "./redisson", "./testing", "./http"],
+      ...["./express", "./fastify", "./hono", "./koa", "./nest", "./web"],
+      ...["./better-auth", "./express-rate-limit", "./fastify-rate-limit", "./nest-throttler"],
+    ]),
   )
-  for (const entry of Object.values<Record<string, string>>(entries)) {
-    expect(Object.keys(entry)).toEqual(["types", "default"])
-    for (const path of Object.values(entry)) expect(existsSync(join(packed, path)), path).toBe(true)
+  for (const entry of Object.values<Record<string, Record<string, string>>>(entries)) {
+    expect(Object.keys(entry)).toEqual(["import", "require"])
+    for (const kind of Object.values(entry)) {
+      expect(Object.keys(kind)).toEqual(["types", "default"])
+      for (const path of Object.values(kind)) expect(existsSync(join(packed, path)), path).toBe(true)
+    }
   }
 })
 
-test("the tarball holds the build, the README and the licence, and no tests", () => {
-  expect(readdirSync(packed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"])
-  const files = readdirSync(join(packed, "dist"), { recursive: true }) as string[]
-  expect(files.filter((file) => file.includes(".test."))).toEqual([])
+test("the tarball holds the build and the documents: no tests, maps, pictures or translations", () => {
+  expect(readdirSync(packed).sort()).toEqual(
+    [
+      "CHANGELOG.md",
+      "COMPATIBILITY.md",
+      "LICENSE",
+      "README.md",
+      "SECURITY.md",
+      "dist",
+      "docs",
+      "package.json",
+    ].sort(),
+  )
+  const files = readdirSync(packed, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
+  const strange = files
+    .map(({ parentPath, name }) => relative(packed, join(parentPath, name)))
+    .filter((file) => !/^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|docs\/.+\.md|[^/]+)$/.test(file))
+  expect(strange).toEqual([])
+  expect(files.filter(({ name }) => /\.test\.|\.[a-z]{2}-[A-Z]{2}\.md$/.test(name))).toEqual([])
 })
 
-test("the core entry stays under 16 kB", async () => {
-  const printed = await run(root, "node", "scripts/check-size.mjs", join(packed, "dist/index.js"))
-  expect(printed).toMatch(/core entry: \d+ bytes gzipped/)
+test("no file of the tarball names a source map, and no type contains Lua", () => {
+  const files = (readdirSync(join(packed, "dist"), { recursive: true }) as string[]).filter((file) =>
+    /\.(js|ts)$/.test(file),
+  )
+  const texts = files.map((file) => [file, readFileSync(join(packed, "dist", file), "utf8")] as const)
+  expect(texts.length).toBeGreaterThan(200)
+  expect(texts.filter(([, text]) => text.includes("sourceMappingURL")).map(([file]) => file)).toEqual([])
+  const types = texts.filter(([file]) => file.endsWith(".d.ts"))
+  expect(types.filter(([, text]) => /redis\.call|local function/.test(text)).map(([file]) => file)).toEqual(
+    [],
+  )
+})
+
+test("every link and anchor in the documents of the tarball leads to something in it", () => {
+  expect(brokenLinks(packed, documentsIn(packed))).toEqual([])
+})
+
+test("the tarball and the core stay within their sizes, and the core bundles for a browser", async () => {
+  const printed = await run(root, "node", "scripts/check-size.mjs", packed, inject("tarball"))
+  expect(printed.trim().split("\n")).toEqual([
+    expect.stringMatching(/^core, bundled for a browser, gzipped: \d+ bytes of at most 26624$/),
+    expect.stringMatching(/^tarball, packed: \d+ bytes of at most 300000$/),
+    expect.stringMatching(/^tarball, unpacked: \d+ bytes of at most 1400000$/),
+  ])
 })

@@ -6,11 +6,14 @@ import { root, run } from "./consumer.js"
 
 declare module "vitest" {
   interface ProvidedContext {
+    /** The folder of the unpacked tarball. */
     packed: string
+    /** The tarball itself. */
+    tarball: string
   }
 }
 
-/** Builds and packs the package once and hands the tests the folder of the unpacked tarball. */
+/** Builds and packs the package once and hands the tests the tarball and its unpacked folder. */
 export default async function pack(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "sluice-pack-"))
   const remove = () => rm(folder, { recursive: true })
@@ -18,6 +21,7 @@ export default async function pack(project: TestProject): Promise<() => Promise<
     await run(join(root, "packages/sluice"), "npm", "pack", "--pack-destination", folder)
     const [tarball = ""] = await readdir(folder)
     await run(folder, "tar", "-xzf", tarball)
+    project.provide("tarball", join(folder, tarball))
   } catch (error) {
     await remove()
     throw error

@@ -16,23 +16,23 @@ interface Mismatch {
   readonly received: unknown
 }
 
-/** How operations of some kind are played. */
+/** How operations of one kind are played. */
 export interface Play<Step extends { readonly at: number }> {
-  /** A twin of a store, fresh and empty, that plays one after the other; what it says to each. */
+  /** Makes a fresh reference store. It plays operations in order and returns its replies. */
   twin(): (operation: Step) => unknown
-  /** Plays one on a store; what it says. */
+  /** Plays one operation on a store and returns its reply. */
   on(store: Store, operation: Step): unknown
 }
 
-const asks: Play<Operation> = {
+const requests: Play<Operation> = {
   twin() {
     const twin = reference()
     return (operation) => apply(twin, operation)
   },
   on(store, operation) {
-    if (operation.call === "giveBack") return store.giveBack(operation.parts, operation.debitedAt)
+    if (operation.call === "giveBack") return store.giveBack(operation.policies, operation.debitedAt)
     if (operation.call === "forget") return store.forget(operation.places)
-    return store.ask(operation.ask)
+    return store.decide(operation.ask)
   },
 }
 
@@ -41,20 +41,20 @@ export interface Sampling {
   readonly numRuns: number
 }
 
-/** Plays histories on a real server, by the shipped script through the shipped store, beside a twin. */
+/** Plays histories on a real server through the shipped store, and on a reference. */
 export interface Comparison<Step> {
   readonly clients: readonly Redis[]
-  /** Throws at the first answer that differs, with the history made as short as can be. */
+  /** Throws at the first reply that differs, with the shortest history that shows it. */
   compare(name: string, histories: fc.Arbitrary<readonly Step[]>, sampling: Sampling): Promise<void>
   stop(): Promise<void>
 }
 
-/** Compares with the reference, unless told how else. */
+/** By default, compares with the TypeScript reference. */
 export async function startComparison(): Promise<Comparison<Operation>>
 export async function startComparison<Step extends { readonly at: number }>(
   how: Play<Step>,
 ): Promise<Comparison<Step>>
-export async function startComparison(how: Play<Operation> = asks): Promise<Comparison<Operation>> {
+export async function startComparison(how: Play<Operation> = requests): Promise<Comparison<Operation>> {
   const server = await startRedis()
   const clients = Array.from({ length: CONNECTIONS }, () => new Redis(server.port, server.host))
   let plays = 0
@@ -65,6 +65,8 @@ export async function startComparison(how: Play<Operation> = asks): Promise<Comp
     const store = redisStore(ioredis(clients[plays % CONNECTIONS] as Redis), {
       prefix: `parity-${plays}`,
       clock: () => now / 1_000,
+      // Alternates between function and script, which run the same library.
+      delivery: plays % 2 === 0 ? "function" : "script",
     })
     const twin = how.twin()
     for (const [step, operation] of history.entries()) {

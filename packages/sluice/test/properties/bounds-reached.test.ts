@@ -2,11 +2,11 @@ import { fixedWindow, leakyBucket, type Policy, slidingLog, slidingWindow, token
 import { expect, test } from "vitest"
 import { boundOf } from "../support/bounds.js"
 import { EPOCH } from "../support/moves.js"
-import { reference, scope } from "../support/reference.js"
+import { ref, reference } from "../support/reference.js"
 
 const second = 1_000_000
 
-/** Takes `units` at each moment; those from the moment `from` on are as many as the bound allows. */
+/** Takes `units` at each moment. Those from `from` on reach the bound exactly. */
 const cases: [name: string, policy: Policy, taken: [at: number, units: number][], from: number][] = [
   [
     "fixedWindow first: all but the unit that opened the first window, and two windows more",
@@ -84,8 +84,8 @@ test.each(cases)("the bound is reached by %s", (_, policy, taken, from) => {
   const subject = reference()
   const start = EPOCH - (EPOCH % second)
   for (const [at, units] of taken) {
-    const parts = [{ scope, key: "key", policy, cost: 1 }]
-    expect(subject.ask({ parts, count: units, mode: "spend" }, start + at).granted).toBe(units)
+    const policies = [{ ref: ref, key: "key", policy, cost: 1 }]
+    expect(subject.ask({ policies, count: units, mode: "spend" }, start + at).granted).toBe(units)
   }
   const within = taken.slice(from)
   const units = BigInt(within.reduce((sum, [, each]) => sum + each, 0))

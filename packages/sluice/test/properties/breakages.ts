@@ -1,19 +1,18 @@
 import type { Policy } from "sluice"
-import type { Numbers } from "../../src/algorithm.js"
-import { ANCHOR, type BucketView, LAPSES_AT } from "../../src/algorithms/bucket/bucket-state.js"
-import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
+import type { BucketParameters } from "../../src/algorithms/bucket/bucket-parameters.js"
+import type { BucketState, BucketView } from "../../src/algorithms/bucket/bucket-state.js"
 import type { AnyAlgorithm } from "../../src/algorithms/index.js"
 import type { LogView } from "../../src/algorithms/log/log.js"
-import type { LogState, LogTerms } from "../../src/algorithms/log/log-state.js"
+import type { LogParameters, LogState } from "../../src/algorithms/log/log-state.js"
 import type { Kind } from "../support/policy-kinds.js"
 
-/** A way to count wrong, in favour of whoever asks. */
+/** A planted bug that admits too much. */
 export interface Breakage {
   readonly name: string
   broken(algorithm: AnyAlgorithm): AnyAlgorithm
 }
 
-/** The ways to break a kind that a search for too many grants must notice. */
+/** The planted bugs of each kind of policy that the search must find. */
 export function breakages(kind: Kind): Breakage[] {
   const everywhere = [oneUnitMore, aMillisecondShort]
   switch (kind) {
@@ -40,29 +39,28 @@ const aMillisecondShort = otherPolicy("a period one millisecond short", (policy)
     : { ...policy, every: Math.max(policy.every - 1, 1) },
 )
 
-const aMicrosecondShort = otherTerms<LogTerms>("a window one microsecond short", (terms) => ({
+const aMicrosecondShort = otherTerms<LogParameters>("a window one microsecond short", (terms) => ({
   ...terms,
   window: terms.window - 1,
 }))
 
-const aMicrosecondDeeper = otherTerms<BucketTerms>("a bucket one microsecond deeper", (terms) => ({
+const aMicrosecondDeeper = otherTerms<BucketParameters>("a bucket one microsecond deeper", (terms) => ({
   ...terms,
   span: terms.span + 1,
 }))
 
-/** What weighs a sub-window by its beginning: units leave before they are a window old. */
+/** Expires a sub-window by its start, so that units leave before they are one window old. */
 const mergedIntoTheOldest: Breakage = {
   name: "a merged entry that keeps its oldest time",
   broken: (algorithm) => ({
     ...algorithm,
-    take(terms, view, granted, cells, cell) {
+    take(parameters, view, granted) {
       const { last, total } = view as LogView
-      const { merge } = terms as LogTerms
-      const expiresAt = algorithm.take(terms, view, granted, cells, cell)
-      const state = (cells as LogState[])[cell] as LogState
+      const { merge } = parameters as LogParameters
+      const state = algorithm.take(parameters, view, granted) as LogState
       const merges = total > 0 && Math.floor(last / merge) === Math.floor((view as LogView).now / merge)
       if (merges) state.at[state.at.length - 1] = last
-      return expiresAt
+      return state
     },
   }),
 }
@@ -71,12 +69,9 @@ const stepsFromTheLastGrant: Breakage = {
   name: "steps that are counted from the last grant",
   broken: (algorithm) => ({
     ...algorithm,
-    take(terms, view, granted, cells, cell) {
-      const expiresAt = algorithm.take(terms, view, granted, cells, cell)
-      const far = (cells as Numbers).far()
-      far[cell + ANCHOR] = (view as BucketView).now
-      far[cell + LAPSES_AT] = 0
-      return expiresAt
+    take(parameters, view, granted) {
+      const state = algorithm.take(parameters, view, granted) as BucketState
+      return { ...state, anchor: (view as BucketView).now, lapsesAt: 0 } as BucketState
     },
   }),
 }
@@ -86,7 +81,7 @@ function otherPolicy(name: string, change: (policy: Policy) => Policy): Breakage
     name,
     broken: (algorithm) => ({
       ...algorithm,
-      terms: (policy, cost) => algorithm.terms(change(policy), cost),
+      parameters: (policy, cost) => algorithm.parameters(change(policy), cost),
     }),
   }
 }
@@ -96,7 +91,7 @@ function otherTerms<Terms>(name: string, change: (terms: Terms) => Terms): Break
     name,
     broken: (algorithm) => ({
       ...algorithm,
-      terms: (policy, cost) => change(algorithm.terms(policy, cost) as Terms),
+      parameters: (policy, cost) => change(algorithm.parameters(policy, cost) as Terms),
     }),
   }
 }

@@ -1,10 +1,11 @@
 import fc from "fast-check"
-import { type Answer, fixedWindow, type Part, type Policy } from "sluice"
-import { countingOf, termsOf } from "../../src/algorithms/index.js"
+import { fixedWindow, type Policy } from "sluice"
+import type { PolicyRequest, StoreReply } from "sluice/store"
+import { countingOf, parametersOf } from "../../src/algorithms/index.js"
 import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "../support/moves.js"
 import { type Oracle, oracleOf } from "../support/oracles.js"
 import { limitOf } from "../support/policy-kinds.js"
-import { type Reference, reference, scope } from "../support/reference.js"
+import { type Reference, ref, reference } from "../support/reference.js"
 
 export interface Step {
   readonly move: Move
@@ -24,10 +25,15 @@ export function stepsOf(minLength: number, maxLength: number): fc.Arbitrary<Step
   return fc.array(step, { minLength, maxLength, size: "max" })
 }
 
-/** Denies whatever it is asked. */
-const hopeless: Part = { scope, key: "hopeless", policy: fixedWindow({ limit: 1, window: "1s" }), cost: 2 }
+/** Denies every request. */
+const hopeless: PolicyRequest = {
+  ref,
+  key: "hopeless",
+  policy: fixedWindow({ limit: 1, window: "1s" }),
+  cost: 2,
+}
 
-/** Plays steps on the TypeScript step and on its oracle; throws where they differ, else says how many steps. */
+/** Plays steps on the TypeScript algorithm and on its oracle. Throws if they differ. Returns the number of steps. */
 export function compareExactly(policy: Policy, history: readonly Step[]): number {
   const subject = reference()
   const oracle = oracleOf(policy)
@@ -35,46 +41,52 @@ export function compareExactly(policy: Policy, history: readonly Step[]): number
   let edges: number[] = []
   for (const { move, size, count, mode } of history) {
     now = moved(now, move, { policy, edges })
-    const part = { scope, key: "key", policy, cost: costOf(size, policy) }
+    const part = { ref: ref, key: "key", policy, cost: costOf(size, policy) }
     const most = (of: number) => mostThatFit(oracle, BigInt(now), BigInt(part.cost), of)
     for (let n = 1; n <= 6; n += 1) {
-      same(`room for ${n}`, subject.ask({ parts: [part], count: n, mode: "peek" }, now).granted, most(n))
+      same(`room for ${n}`, subject.ask({ policies: [part], count: n, mode: "peek" }, now).granted, most(n))
     }
     const expected = most(count)
-    const answer = subject.ask({ parts: [part], count, mode }, now)
-    same("granted", answer.granted, expected)
+    const reply = subject.ask({ policies: [part], count, mode }, now)
+    same("granted", reply.granted, expected)
     if (mode === "spend" && expected > 0) oracle.spend(BigInt(now), BigInt(expected) * BigInt(part.cost))
-    compareLevel(oracle, part, now, answer)
+    compareLevel(oracle, part, now, reply)
 
-    const denied = subject.ask({ parts: [part, hopeless], count: 1, mode: "spend" }, now)
+    const denied = subject.ask({ policies: [part, hopeless], count: 1, mode: "spend" }, now)
     same("granted beside a policy that denies", denied.granted, 0)
     compareLevel(oracle, part, now, denied)
     compareWait(subject, oracle, part, now, denied)
-    edges = edgesOf([part], answer, now)
+    edges = edgesOf([part], reply, now)
   }
   return history.length
 }
 
-function compareLevel(oracle: Oracle, part: Part, now: number, answer: Answer): void {
-  const { limit, remaining, resetAfter } = explained(part, answer)
-  same("limit", limit, limitOf(part.policy))
+function compareLevel(oracle: Oracle, policy: PolicyRequest, now: number, reply: StoreReply): void {
+  const { limit, remaining, resetAfter } = explained(policy, reply)
+  same("limit", limit, limitOf(policy.policy))
   same("remaining", remaining, Number(oracle.remaining(BigInt(now))))
   same("resetAfter", resetAfter, inMilliseconds(oracle.untilEmpty(BigInt(now))))
 }
 
-function compareWait(subject: Reference, oracle: Oracle, part: Part, now: number, denied: Answer): void {
-  const { limit, retryAfter } = explained(part, denied)
-  if (part.cost > limit) {
+function compareWait(
+  subject: Reference,
+  oracle: Oracle,
+  policy: PolicyRequest,
+  now: number,
+  denied: StoreReply,
+): void {
+  const { limit, retryAfter } = explained(policy, denied)
+  if (policy.cost > limit) {
     same("retryAfter", retryAfter, Number.POSITIVE_INFINITY)
     return
   }
-  const wait = oracle.untilFits(BigInt(now), BigInt(part.cost))
+  const wait = oracle.untilFits(BigInt(now), BigInt(policy.cost))
   same("retryAfter", retryAfter, inMilliseconds(wait))
   if (wait === 0n) return
-  // one ask, and one of several: they are counted in different ways
+  // A single request, and one with a count. They run through different code.
   for (const count of [1, 2]) {
     const passes = (us: number) =>
-      Math.min(subject.ask({ parts: [part], count, mode: "peek" }, now + us).granted, 1)
+      Math.min(subject.ask({ policies: [policy], count, mode: "peek" }, now + us).granted, 1)
     same("granted after retryAfter", passes(retryAfter * 1_000), 1)
     same("granted a millisecond sooner", passes(retryAfter * 1_000 - 1_000), 0)
     same("granted after the exact wait", passes(Number(wait)), 1)
@@ -82,8 +94,8 @@ function compareWait(subject: Reference, oracle: Oracle, part: Part, now: number
   }
 }
 
-function explained({ policy, cost }: Part, { levels }: Answer) {
-  return countingOf(policy).algorithm.explain(termsOf(policy, cost), levels[0] as readonly number[])
+function explained({ policy, cost }: PolicyRequest, { levels }: StoreReply) {
+  return countingOf(policy).algorithm.explain(parametersOf(policy, cost), levels[0] as readonly number[])
 }
 
 function same(what: string, received: number, exact: number): void {

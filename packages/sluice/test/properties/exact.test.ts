@@ -2,9 +2,10 @@ import fc from "fast-check"
 import { type Policy, slidingLog, slidingWindow } from "sluice"
 import { afterAll, describe, test } from "vitest"
 import { awkwardPolicies, kinds, policyOf, slowPolicies } from "../support/policy-kinds.js"
+import { varied } from "../support/seed.js"
 import { compareExactly, type Step, stepsOf } from "./compare-exactly.js"
 
-/** Fewer runs are of histories so long that it takes forever to shrink them. */
+/** Fewer runs, because long histories take very long to shrink. */
 const MANY = 100
 
 let compared = 0
@@ -19,21 +20,21 @@ function check(
   const holds = fc.property(policies, steps, (policy, history) => {
     compared += compareExactly(policy, history)
   })
-  fc.assert(holds, { seed, numRuns, endOnFailure: numRuns < MANY })
+  fc.assert(holds, { seed: varied(seed), numRuns, endOnFailure: numRuns < MANY })
 }
 
-describe("after any history the step says what exact arithmetic says", () => {
+describe("after any history the algorithm agrees with exact arithmetic", () => {
   test.each(kinds)("%s", { timeout: 60_000 }, (kind) => {
-    check(policyOf(kind), stepsOf(10, 40), 5, 800)
+    check(policyOf(kind), stepsOf(10, 40), 5, 400)
   })
 
   test.each(kinds)("%s at awkward rates", { timeout: 60_000 }, (kind) => {
     const policies = awkwardPolicies(kind)
-    check(fc.constantFrom(...policies), stepsOf(10, 40), 6, 30 * policies.length)
+    check(fc.constantFrom(...policies), stepsOf(10, 40), 6, 15 * policies.length)
   })
 
   test("buckets that fill for years", { timeout: 60_000 }, () => {
-    check(fc.constantFrom(...kinds.flatMap(slowPolicies)), stepsOf(10, 40), 7, 600)
+    check(fc.constantFrom(...kinds.flatMap(slowPolicies)), stepsOf(10, 40), 7, 300)
   })
 
   test("a log of many entries", { timeout: 60_000 }, () => {

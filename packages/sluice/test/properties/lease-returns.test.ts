@@ -1,4 +1,5 @@
-import { type Answer, memoryStore, scopeOf, tokenBucket } from "sluice"
+import { memoryStore, tokenBucket } from "sluice"
+import { policyRef, type StoreReply } from "sluice/store"
 import { afterEach, expect, test, vi } from "vitest"
 import { boundOf, checkBound } from "../support/bounds.js"
 import { leaseholders } from "../support/leaseholders.js"
@@ -8,16 +9,16 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test("what a bucket has refilled of a block before it came back is not given twice", async () => {
+test("units refilled before a block came back are not given back twice", async () => {
   const policy = tokenBucket({ capacity: 10_000, refill: 10, every: 1 })
   const lease = { time: 100, share: 0.5 }
   const here = world()
-  const ledger = memoryStore({ clock: here.clock })
-  const all = leaseholders(here, ledger, policy, lease, [{ there: 0, back: 0 }])
-  const parts = [{ scope: scopeOf("leased", "default"), key: "k", policy, cost: 1 }]
+  const baseStore = memoryStore({ clock: here.clock })
+  const all = leaseholders(here, baseStore, policy, lease, [{ there: 0, back: 0 }])
+  const policies = [{ ref: policyRef("leased", "default"), key: "k", policy, cost: 1 }]
   const spendAll = () => {
-    const answer = ledger.ask({ parts, count: 10_000, mode: "spend" }) as Answer
-    all.grants.push({ at: answer.at, units: answer.granted })
+    const reply = baseStore.decide({ policies, count: 10_000, mode: "spend" }) as StoreReply
+    all.grants.push({ at: reply.at, units: reply.granted })
   }
   for (let i = 0; i < 400; i += 1) all.ask(0, 1)
   await here.pass(1)
@@ -25,7 +26,7 @@ test("what a bucket has refilled of a block before it came back is not given twi
   await here.pass(60)
   expect(all.held).toBeGreaterThan(1_900)
   all.ask(0, 1)
-  // the block is kept for as long as can be, and all that is there is spent just before it comes back
+  // The block is held for as long as possible, and everything left is spent just before it comes back.
   await here.pass(88)
   expect(all.held).toBeGreaterThan(1_900)
   spendAll()

@@ -1,7 +1,8 @@
-import type { Ask, Part, Policy, Turn } from "sluice"
+import type { Policy } from "sluice"
+import type { PolicyRequest, StoreRequest, Turn } from "sluice/store"
 import type { Change } from "../support/turn-players.js"
 
-/** A way to book, to owe or to give back wrong, that a search must notice. */
+/** A planted bug in bookings, debt or giving back that the search must find. */
 export interface TurnBreakage {
   readonly name: string
   readonly change: Change
@@ -13,12 +14,12 @@ const looser = (policy: Policy): Policy =>
 export const oneUnitMore: TurnBreakage = {
   name: "one unit more",
   change: (store) => {
-    const loosened = (parts: readonly Part[]) =>
-      parts.map((part) => ({ ...part, policy: looser(part.policy) }))
+    const loosened = (policies: readonly PolicyRequest[]) =>
+      policies.map((policy) => ({ ...policy, policy: looser(policy.policy) }))
     return {
       ...store,
-      ask: (ask) => store.ask({ ...ask, parts: loosened(ask.parts) }),
-      leave: (turn) => store.leave({ ...turn, parts: loosened(turn.parts) }),
+      decide: (request) => store.decide({ ...request, policies: loosened(request.policies) }),
+      leave: (turn) => store.leave({ ...turn, policies: loosened(turn.policies) }),
     }
   },
 }
@@ -36,7 +37,7 @@ export const twiceLeft: TurnBreakage = {
 
 export const leftAsGift: TurnBreakage = {
   name: "a turn that is given back as a gift would be",
-  change: (store) => ({ ...store, leave: ({ parts }: Turn) => store.giveBack(parts) }),
+  change: (store) => ({ ...store, leave: ({ policies }: Turn) => store.giveBack(policies) }),
 }
 
 export const settledAsGift: TurnBreakage = {
@@ -56,17 +57,15 @@ export const neverLeft: TurnBreakage = {
   change: (store) => ({ ...store, leave() {} }),
 }
 
-/** Everybody but the first in line is told to come a little sooner. */
+/** Gives every waiter but the first a turn that is a little too early. */
 export const toldTooSoon: TurnBreakage = {
   name: "turns that are told to be nearer than they are",
   change: (store) => ({
     ...store,
-    ask(ask: Ask) {
-      const answer = store.ask(ask)
-      const { turn, at } = answer
-      return turn === undefined || turn === at
-        ? answer
-        : { ...answer, turn: at + Math.floor((turn - at) / 2) }
+    decide(request: StoreRequest) {
+      const reply = store.decide(request)
+      const { turn, at } = reply
+      return turn === undefined || turn === at ? reply : { ...reply, turn: at + Math.floor((turn - at) / 2) }
     },
   }),
 }
@@ -77,12 +76,12 @@ export const shortestFirst: TurnBreakage = {
     let latest = 0
     return {
       ...store,
-      ask(ask: Ask) {
-        const answer = store.ask(ask)
-        if (answer.granted === 0 || answer.turn === undefined) return answer
-        const swapped = answer.turn > latest && latest > answer.at
-        latest = answer.turn
-        return swapped ? { ...answer, turn: answer.at } : answer
+      decide(request: StoreRequest) {
+        const reply = store.decide(request)
+        if (reply.granted === 0 || reply.turn === undefined) return reply
+        const swapped = reply.turn > latest && latest > reply.at
+        latest = reply.turn
+        return swapped ? { ...reply, turn: reply.at } : reply
       },
     }
   },
@@ -92,11 +91,9 @@ export const oneMicrosecondUp: TurnBreakage = {
   name: "drips that are rounded up",
   change: (store) => ({
     ...store,
-    ask(ask: Ask) {
-      const answer = store.ask(ask)
-      return answer.turn === undefined || answer.turn === answer.at
-        ? answer
-        : { ...answer, turn: answer.turn + 1 }
+    decide(request: StoreRequest) {
+      const reply = store.decide(request)
+      return reply.turn === undefined || reply.turn === reply.at ? reply : { ...reply, turn: reply.turn + 1 }
     },
   }),
 }
@@ -107,11 +104,11 @@ export const forgetsOnTheWayBack: TurnBreakage = {
     let latest = 0
     return {
       ...store,
-      ask(ask: Ask) {
-        const { at } = store.ask({ ...ask, mode: "peek", count: 1 })
-        if (at < latest) store.forget(ask.parts)
+      decide(request: StoreRequest) {
+        const { at } = store.decide({ ...request, mode: "peek", count: 1 })
+        if (at < latest) store.forget(request.policies)
         latest = Math.max(latest, at)
-        return store.ask(ask)
+        return store.decide(request)
       },
     }
   },

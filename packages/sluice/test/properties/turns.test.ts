@@ -1,9 +1,11 @@
 import fc from "fast-check"
-import { type LeakyBucket, type Policy, scopeOf, type Turn } from "sluice"
+import type { LeakyBucket, Policy } from "sluice"
+import { policyRef, type Turn } from "sluice/store"
 import { describe, expect, test } from "vitest"
 import { boundOf, checkBound } from "../support/bounds.js"
 import { EPOCH } from "../support/moves.js"
 import { type Kind, kinds, periodOf, policyOf } from "../support/policy-kinds.js"
+import { sampling } from "../support/seed.js"
 import { type Act, actsOf, type Change, partsOf, playActs, storeAt } from "../support/turn-players.js"
 import {
   neverLeft,
@@ -22,7 +24,7 @@ const mixes: Record<string, readonly Act["call"][]> = {
   "reservations among turns": ["book", "leave", "spend", "reserve", "reserve", "settle"],
 }
 
-/** A window whose first unit was given back has none at its very beginning. */
+/** A window whose first unit was given back has no unit at its start. */
 function boundWithReturns(policy: Policy) {
   return boundOf("align" in policy ? { ...policy, align: "clock" } : policy)
 }
@@ -31,7 +33,7 @@ function searchBound(kind: Kind, mix: readonly Act["call"][], seed: number, chan
   const holds = fc.property(policyOf(kind), actsOf(mix, 30), (policy, acts) => {
     checkBound(boundWithReturns(policy), playActs(policy, acts, change).admitted)
   })
-  return fc.check(holds, { seed, numRuns: 2_000 })
+  return fc.check(holds, sampling(seed, 2_000, change))
 }
 
 describe.each(Object.entries(mixes))("%s admits no more than the bound", (_, mix) => {
@@ -41,14 +43,14 @@ describe.each(Object.entries(mixes))("%s admits no more than the bound", (_, mix
   })
 })
 
-describe("the search finds what lets too many through", () => {
+describe("the search finds a bug that admits too much", () => {
   const cases = [
     ["booking and spending", oneUnitMore],
     ["booking and spending", toldTooSoon],
     ["booking and leaving", twiceLeft],
     ["reservations among turns", settledAsGift],
   ] as const
-  // a queue has turns later than its bound needs them: that they are a drip apart is looked for below
+  // Turns of a queue come later than its bound requires. A test below checks that they are evenly spaced.
   const found = cases.flatMap(([mix, { name, change }]) =>
     kinds
       .filter((kind) => kind !== "leakyBucket" || change !== toldTooSoon.change)
@@ -68,10 +70,10 @@ function searchOrder(kind: Kind, seed: number, change?: Change) {
       expect(turns).toEqual([...turns].sort((a, b) => a - b))
     },
   )
-  return fc.check(holds, { seed, numRuns: 2_000 })
+  return fc.check(holds, sampling(seed, 2_000, change))
 }
 
-describe("without leaving, turns come in the order of asking", () => {
+describe("if no waiter leaves, turns come in the order of requests", () => {
   test.each(kinds)("%s", { timeout: 60_000 }, (kind) => {
     const found = searchOrder(kind, 13)
     expect(found.failed, fc.defaultReportMessage(found)).toBe(false)
@@ -79,17 +81,17 @@ describe("without leaving, turns come in the order of asking", () => {
   })
 })
 
-/** Books until somebody has to wait, and three more; has one of them leave; who asks next has that turn. */
+/** Books until a turn has to wait, and three more. Gives one back, and checks that the next booking gets it. */
 function searchHanding(kind: Kind, seed: number, change?: Change) {
   const which = fc.nat(2)
   const holds = fc.property(policyOf(kind), which, (policy, left) => {
     const { store, set } = storeAt(change)
     set(EPOCH)
-    const parts = partsOf([policy], { of: "limit", n: 1 })
+    const policies = partsOf([policy], { of: "limit", n: 1 })
     const maxWait = Math.min(20 * periodOf(policy), 9e14)
     const book = (): Turn | undefined => {
-      const { turn: at, marks, granted } = store.ask({ parts, count: 1, mode: "book", maxWait })
-      return granted === 1 ? { parts, at: at as number, marks: marks as readonly number[] } : undefined
+      const { turn: at, receipt, granted } = store.decide({ policies, count: 1, mode: "book", maxWait })
+      return granted === 1 ? { policies, at: at as number, receipt: receipt as readonly number[] } : undefined
     }
     const line = Array.from({ length: 4 }, book).filter((turn) => turn !== undefined)
     const [, ...ahead] = line
@@ -100,11 +102,11 @@ function searchHanding(kind: Kind, seed: number, change?: Change) {
     const next = book()
     if (next !== undefined) expect(next.at).toBeGreaterThan((ahead.at(-1) as Turn).at)
   })
-  return fc.check(holds, { seed, numRuns: 300 })
+  return fc.check(holds, sampling(seed, 300, change))
 }
 
-describe("a turn that is left is had by who books the same next", () => {
-  // a queue that is as long as the whole capacity has one in it
+describe("a turn that is given back goes to the next booking of the same cost", () => {
+  // A queue for the whole capacity holds one waiter.
   test.each(kinds.filter((kind) => kind !== "leakyBucket"))("%s", (kind) => {
     const found = searchHanding(kind, 14)
     expect(found.failed, fc.defaultReportMessage(found)).toBe(false)
@@ -112,22 +114,22 @@ describe("a turn that is left is had by who books the same next", () => {
   })
 })
 
-/** Books turns of 1 behind each other, as many as there are to be had. */
+/** Books turns of cost 1 until none is left. */
 function searchDrips(seed: number, change?: Change) {
   const holds = fc.property(policyOf("leakyBucket"), fc.integer({ min: 2, max: 40 }), (policy, times) => {
     const { leak, every, capacity } = policy as LeakyBucket
     const { store } = storeAt(change)
-    const part = { scope: scopeOf("test", "default"), key: "key", policy, cost: 1 }
+    const part = { ref: policyRef("test", "default"), key: "key", policy, cost: 1 }
     for (let i = 0; i < Math.min(times, capacity); i += 1) {
-      const { turn } = store.ask({ parts: [part], count: 1, mode: "book", maxWait: 1e15 })
+      const { turn } = store.decide({ policies: [part], count: 1, mode: "book", maxWait: 1e15 })
       const drips = (BigInt(i) * BigInt(every) * 1_000n) / BigInt(leak)
       expect(turn).toBe(EPOCH + Number(drips))
     }
   })
-  return fc.check(holds, { seed, numRuns: 2_000 })
+  return fc.check(holds, sampling(seed, 2_000, change))
 }
 
-test("a leaky bucket that is only waited for lets one go with each drip, however long the line", () => {
+test("a leaky bucket used only by acquire admits one request per interval, however long the queue", () => {
   const found = searchDrips(15)
   expect(found.failed, fc.defaultReportMessage(found)).toBe(false)
   expect(searchDrips(15, oneMicrosecondUp.change).failed).toBe(true)

@@ -44,7 +44,7 @@ async function errorOf(call: Promise<unknown>): Promise<Error> {
   )
 }
 
-describe.each(clientKinds)("what $name says", ({ name, single, cluster: clustered }) => {
+describe.each(clientKinds)("errors of $name", ({ name, single, cluster: clustered }) => {
   const isIoredis = name.startsWith("io")
   const isGlide = name.startsWith("valkey-glide")
 
@@ -53,41 +53,41 @@ describe.each(clientKinds)("what $name says", ({ name, single, cluster: clustere
     ["again", ["ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN"]],
     ["refused", ["CROSSSLOT", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM", "WRONGPASS", "WRONGTYPE"]],
     ["unknown", ["ERR", "EXECABORT", "UNKILLABLE", "SOMETHING"]],
-  ] as const)("of error replies is sorted: %s", async (outcome, codes) => {
+  ] as const)("error replies are classified: %s", async (outcome, codes) => {
     const { client } = await open(single(server.port))
     for (const code of codes) {
       const text = code === "MOVED" || code === "ASK" ? "1 127.0.0.1:1" : "text of the server"
       const raise = `return redis.error_reply('${code} ${text}')`
-      const error = await errorOf(client.runByText(raise, ["k"], []))
+      const error = await errorOf(client.run("EVAL", raise, ["k"], []))
       expect(outcomeOf(error), `${code} came as ${error.message}`).toBe(outcome)
     }
   })
 
-  test("of a script that the server does not know is that it is not loaded", async () => {
+  test("an unknown script is classified as not loaded", async () => {
     const { client } = await open(single(server.port))
-    expect(outcomeOf(await errorOf(client.runByHash("f".repeat(40), ["k"], [])))).toBe("unloaded")
+    expect(outcomeOf(await errorOf(client.run("EVALSHA", "f".repeat(40), ["k"], [])))).toBe("unloaded")
   })
 
-  test("of a script that fails half-way is unknown", async () => {
+  test("an error in the middle of a script is classified as unknown", async () => {
     const { client } = await open(single(server.port))
     const half = "redis.call('INCR', KEYS[1]) local none return none.field"
-    expect(outcomeOf(await errorOf(client.runByText(half, ["half"], [])))).toBe("unknown")
+    expect(outcomeOf(await errorOf(client.run("EVAL", half, ["half"], [])))).toBe("unknown")
   })
 
-  test("of a server that has become a replica is that the call did not run", async () => {
+  test("an error of a server that became a replica means that the call did not run", async () => {
     const { client } = await open(single(server.port))
     await command(server.port, "REPLICAOF", "127.0.0.1", 1)
     onTestFinished(async () => {
       await command(server.port, "REPLICAOF", "NO", "ONE")
     })
-    expect(outcomeOf(await errorOf(client.runByText(increment, ["read-only"], [])))).toBe("again")
+    expect(outcomeOf(await errorOf(client.run("EVAL", increment, ["read-only"], [])))).toBe("again")
     expect(await command(server.port, "EXISTS", "read-only")).toBe(0)
   })
 
-  test("of a server that loads its data is that the call did not run", async () => {
+  test("an error of a server that loads its data means that the call did not run", async () => {
     const { client } = await open(single(server.port))
     for (let i = 0; i < 10; i += 1) {
-      // what can be compressed loads without a pause in which the server would answer
+      // Random data: compressible data loads without a pause in which the server replies.
       await command(server.port, "SET", `bulk:${i}`, randomBytes(1_000).toString("hex"))
     }
     await command(server.port, "CONFIG", "SET", "key-load-delay", 50_000)
@@ -98,64 +98,64 @@ describe.each(clientKinds)("what $name says", ({ name, single, cluster: clustere
       await command(server.port, "FLUSHALL")
     })
     await sleep(100)
-    const error = await errorOf(client.runByText(increment, ["loading"], []))
+    const error = await errorOf(client.run("EVAL", increment, ["loading"], []))
     expect(outcomeOf(error)).toBe("again")
     await loaded
     expect(await command(server.port, "EXISTS", "loading")).toBe(0)
   })
 
-  test("of a server that is gone is that the call did not run, if the client can know", async () => {
+  test("an error of an unreachable server means that the call did not run, if the client can know", async () => {
     const proxy = await startProxy(server.port)
     const { client } = await open(single(proxy.port))
     await proxy.close()
     await sleep(100)
-    const error = await errorOf(client.runByText(increment, ["k"], []))
+    const error = await errorOf(client.run("EVAL", increment, ["k"], []))
     expect(outcomeOf(error)).toBe(isGlide ? "unknown" : "again")
   })
 
-  test("of a Cluster that is gone is that the call did not run, if the client can know", async () => {
+  test("an error of an unreachable Cluster means that the call did not run, if the client can know", async () => {
     const [{ port }] = cluster.nodes as [RedisServer]
     const proxy = await startProxy(port)
     await command(port, "CONFIG", "SET", "cluster-announce-port", proxy.port)
     const { client } = await open(clustered(proxy.port))
-    await client.runByText(increment, ["k"], [])
+    await client.run("EVAL", increment, ["k"], [])
     await proxy.close()
     await sleep(100)
-    const error = await errorOf(client.runByText(increment, ["k"], []))
+    const error = await errorOf(client.run("EVAL", increment, ["k"], []))
     expect(outcomeOf(error)).toBe(isGlide ? "unknown" : "again")
   })
 
-  test("of a connection that breaks under way is unknown", async () => {
+  test("a connection that breaks during a call is classified as unknown", async () => {
     const proxy = await startProxy(server.port)
     onTestFinished(() => proxy.close())
     const { client } = await open(single(proxy.port))
     await command(server.port, "SET", "cut", 1)
     proxy.swallowReplies()
-    const call = errorOf(client.runByText(increment, ["cut"], []))
+    const call = errorOf(client.run("EVAL", increment, ["cut"], []))
     await expect.poll(() => command(server.port, "GET", "cut")).toBe("2")
     proxy.cut()
     expect(outcomeOf(await call)).toBe("unknown")
   })
 
-  test("once it is closed is that the call did not run, if the client can know", async () => {
+  test("an error of a closed client means that the call did not run, if the client can know", async () => {
     const { client, close } = await open(single(server.port))
     await close()
     await sleep(20)
-    const error = await errorOf(client.runByText(increment, ["closed"], []))
-    // ioredis has the same words for a call that was under way when its connection broke
+    const error = await errorOf(client.run("EVAL", increment, ["closed"], []))
+    // ioredis has the same message for a call that was in flight when its connection broke.
     expect(outcomeOf(error)).toBe(isIoredis ? "unknown" : "refused")
     expect(await command(server.port, "EXISTS", "closed")).toBe(0)
   })
 })
 
-describe("what valkey-glide says", () => {
+describe("errors of valkey-glide", () => {
   const addresses = () => [{ host: server.host, port: server.port }]
 
-  test("of a call too many is that it did not run", async () => {
+  test("one call too many is classified as not run", async () => {
     const instance = await GlideClient.createClient({ addresses: addresses(), inflightRequestsLimit: 1 })
     onTestFinished(() => instance.close())
     await command(server.port, "DEL", "many")
-    const calls = Array.from({ length: 10 }, () => glide(instance).runByText(increment, ["many"], []))
+    const calls = Array.from({ length: 10 }, () => glide(instance).run("EVAL", increment, ["many"], []))
     const outcomes = (await Promise.allSettled(calls)).map((call) =>
       call.status === "fulfilled" ? "ran" : outcomeOf(call.reason),
     )
@@ -164,12 +164,12 @@ describe("what valkey-glide says", () => {
     expect(await command(server.port, "GET", "many")).toBe(String(ran.length))
   })
 
-  test("of a call that takes too long is unknown", async () => {
+  test("a call that times out is classified as unknown", async () => {
     const instance = await GlideClient.createClient({ addresses: addresses(), requestTimeout: 50 })
     onTestFinished(() => instance.close())
     await command(server.port, "DEL", "slow")
     await command(server.port, "CLIENT", "PAUSE", 200, "WRITE")
-    expect(outcomeOf(await errorOf(glide(instance).runByText(increment, ["slow"], [])))).toBe("unknown")
+    expect(outcomeOf(await errorOf(glide(instance).run("EVAL", increment, ["slow"], [])))).toBe("unknown")
     await expect.poll(() => command(server.port, "GET", "slow")).toBe("1")
   })
 })

@@ -1,9 +1,9 @@
 import { Cluster, Redis } from "ioredis"
 import { combine, createLimiter, fixedWindow, type Store, slidingLog } from "sluice"
-import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import { ioredis, library, type RedisClient, redisStore } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { scopeOf } from "../../src/state-key.js"
-import { tagOf } from "../../src/stores/redis/slot-tag.js"
+import { policyRef } from "../../src/state-key.js"
+import { tagOf } from "../../src/stores/redis/keys.js"
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../support/redis-server.js"
 import { watch } from "../support/watched-client.js"
 
@@ -18,7 +18,7 @@ const limitersOn = (store: Store) => ({
   users: createLimiter({ name: "user", policy: userPolicy, store }),
 })
 
-/** Twenty users, more at once than any limit: what passed for each, and what the organisation has left. */
+/** Sends more concurrent requests of twenty users than any limit. Checks what passed and what is left. */
 async function storm(store: Store, each: number) {
   const { organisations, users } = limitersOn(store)
   const names = Array.from({ length: 20 }, (_, i) => `user ${i}`)
@@ -32,7 +32,7 @@ async function storm(store: Store, each: number) {
     ),
   )
   const total = [...passed.values()].reduce((sum, count) => sum + count, 0)
-  // what is spent is what was let through, in each of them
+  // Every limiter has spent exactly what passed.
   expect((await organisations.peek("acme")).remaining).toBe(50 - total)
   for (const user of names) {
     const had = passed.get(user) ?? 0
@@ -48,13 +48,21 @@ describe("on one server", () => {
   })
   afterAll(() => server.stop())
 
-  test("an organisation's and a user's limit are one step", async () => {
+  test("limits of an organisation and a user are decided in one atomic step", async () => {
     const client = new Redis(server.port, server.host)
     const { client: watched, calls } = watch(ioredis(client))
     const store = redisStore(watched)
     const { organisations, users } = limitersOn(store)
+    await client.call("FUNCTION", "LOAD", library.text)
     await combine([organisations.on("acme"), users.on("ann")]).tryAcquire()
     expect(calls).toEqual([3])
+    const waited = await combine([organisations.on("acme"), users.on("ann")]).acquire()
+    expect(waited).toMatchObject({ allowed: true, policy: "user:exact", remaining: 7 })
+    const { decision, settle } = await combine([organisations.on("acme"), users.on("ann")]).reserve()
+    expect(decision).toMatchObject({ allowed: true, remaining: 6 })
+    expect(await settle({ "org:default": 0, "user:exact": 3 })).toBe(true)
+    expect(await organisations.peek("acme")).toMatchObject({ remaining: 48 })
+    expect((await users.peek("ann")).policies?.map(({ remaining }) => remaining)).toEqual([7, 4])
     await organisations.reset("acme")
     await users.reset("ann")
     const { passed, total } = await storm(store, 4)
@@ -76,16 +84,16 @@ describe("in a Cluster", () => {
     await cluster.stop()
   })
 
-  const tag = (limiter: string, key: string) => tagOf({ scope: scopeOf(limiter, "default"), key })
+  const tag = (limiter: string, key: string) => tagOf({ ref: policyRef(limiter, "default"), key })
 
-  test("keys in different slots are spent in all or in none, whoever else asks", async () => {
+  test("keys in different slots are spent all or nothing under concurrent requests", async () => {
     const { total } = await storm(redisStore(ioredis(client)), 4)
-    // those who come in between may be denied for what is then given back
+    // Concurrent requests may be denied because of units that are given back later.
     expect(total).toBeGreaterThan(25)
     expect(total).toBeLessThanOrEqual(50)
   })
 
-  test("a denial spends nothing, and is seen before anything is spent", async () => {
+  test("a denial is detected before anything is spent", async () => {
     const store = redisStore(ioredis(client))
     const { organisations, users } = limitersOn(store)
     const user = ["x", "y", "z"].find((name) => tag("user", name) !== tag("org", "umbrella")) as string
@@ -96,15 +104,35 @@ describe("in a Cluster", () => {
     expect(await organisations.peek("umbrella")).toMatchObject({ remaining: 50 })
   })
 
-  test("what was spent in one slot is given back when another fails", async () => {
+  test("keys in different slots can be reserved, settled and charged, but not waited for", async () => {
+    const { organisations, users } = limitersOn(redisStore(ioredis(client)))
+    const user = ["f", "g", "h"].find((name) => tag("user", name) !== tag("org", "initech")) as string
+    const both = combine([organisations.on("initech", { cost: 5 }), users.on(user)])
+    const reservation = await both.reserve()
+    expect(reservation.decision).toMatchObject({ allowed: true })
+    expect(await organisations.peek("initech")).toMatchObject({ remaining: 45 })
+    expect(await reservation.settle({ "org:default": 2, "user:exact": 3 })).toBe(true)
+    expect(await reservation.cancel()).toBe(false)
+    await both.charge({ "org:default": 8 })
+    expect(await organisations.peek("initech")).toMatchObject({ remaining: 40 })
+    expect((await users.peek(user)).policies?.map(({ remaining }) => remaining)).toEqual([9, 6])
+    await expect(both.acquire()).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      message: expect.stringContaining("different slots"),
+    })
+  })
+
+  test("units spent in one slot are given back when another slot fails", async () => {
     const through = ioredis(client)
     let failing = false
     const fragile: RedisClient = {
       ...through,
-      runByHash: (sha, keys, args) =>
-        failing && keys.some((key) => key.includes(":user:")) && args[1]?.includes("spend")
+      run: (...call) =>
+        failing &&
+        call[2].some((key) => key.includes("}user:")) &&
+        call[3].some((arg) => arg.includes("spend"))
           ? Promise.reject(new Error("socket closed"))
-          : through.runByHash(sha, keys, args),
+          : through.run(...call),
     }
     const { organisations, users } = limitersOn(redisStore(fragile, { denyCache: false }))
     const user = ["p", "q", "r"].find((name) => tag("user", name) !== tag("org", "hooli")) as string

@@ -18,7 +18,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-describe("ten thousand who wait, half of whom give up before the rest is closed", () => {
+describe("ten thousand waiters, half of them aborted before the limiter is closed", () => {
   const crowds: Crowd[] = [
     { on: "memory", waiters: 10_000, keys: 1, signals: 1 },
     { on: "memory", waiters: 10_000, keys: 1_000, signals: 5_000 },
@@ -26,7 +26,7 @@ describe("ten thousand who wait, half of whom give up before the rest is closed"
     { on: "redis", waiters: 10_000, keys: 100, signals: 50 },
   ]
 
-  test.each(crowds)("in %o: one timer, and nothing left of them", async (crowd) => {
+  test.each(crowds)("use one timer and leave no memory behind: %o", async (crowd) => {
     const [report] = (await workers.work([crowd])) as [CrowdReport]
     console.log(`${JSON.stringify(crowd)}: ${JSON.stringify(report)}`)
     const { had = 0, CLOSED: closed = 0, "gave up": gaveUp = 0 } = report.ends
@@ -35,16 +35,16 @@ describe("ten thousand who wait, half of whom give up before the rest is closed"
     expect(had + closed + gaveUp).toBe(10_000)
     expect(report.timers).toBeLessThanOrEqual(1)
     expect(report.warnings).toEqual([])
-    // a waiter takes about a kilobyte: one in twenty left behind would be seen
+    // A waiter takes about 1 kB, so the test notices if one in twenty is left behind.
     expect(report.grown).toBeLessThan(500_000)
   })
 })
 
-describe("a thousand who wait for one key take no more than 1.1 calls for each turn", () => {
+describe("a thousand waiters for one key take at most 1.1 calls per turn", () => {
   test.each([
     ["all at once", 1_000],
     ["one after the other", 1],
-  ])("when they come %s", async (_, together) => {
+  ])("when they arrive %s", async (_, together) => {
     const client = new Redis(server.port, server.host)
     const { client: watched, calls } = watch(ioredis(client))
     const policy = tokenBucket({ capacity: 1, refill: 1, every: 1 })

@@ -38,7 +38,7 @@ const budgets: Record<string, Policies> = {
   "two logs": { log, longer: slidingLog({ limit: 70_000, window: "1h" }) },
 }
 
-/** What 300 asks for a few keys are told that come ten at a time and cost anything up to 20,000, by a clock that goes on. */
+/** The decisions on 300 requests for a few keys, ten at a time, with costs up to 20,000, on a moving clock. */
 async function askAll(name: string, policy: Policies, storeBy: (clock: () => number) => Store) {
   const clock = manualClock()
   const limiter = createLimiter({ name, policy, store: storeBy(clock) })
@@ -47,37 +47,42 @@ async function askAll(name: string, policy: Policies, storeBy: (clock: () => num
   const any = () => (roll(8) === 0 ? 1 : 1 + roll(10 ** (1 + roll(4)) * 2))
   const decisions: unknown[] = []
   for (let turn = 0; turn < 30; turn += 1) {
-    const asks = Array.from({ length: 10 }, () => {
+    const requests = Array.from({ length: 10 }, () => {
       const cost = names ? Object.fromEntries(names.map((each) => [each, any()])) : any()
       return limiter.tryAcquire(`k${roll(5)}`, { cost: cost as Cost<Policies> })
     })
-    decisions.push(...(await Promise.all(asks)))
+    decisions.push(...(await Promise.all(requests)))
     clock.advance(roll(3) * 700)
   }
   await limiter.close()
   return decisions
 }
 
-describe.each(clientKinds)("asks that cost differently are told through $name what memory says", (kind) => {
-  const on = async (client: RedisClient, topology: string, budget: string) => {
-    const policy = budgets[budget] as Policies
-    const name = `${kind.name}, ${topology}, ${budget}`
-    const told = await askAll(name, policy, (clock) => redisStore(client, { clock, denyCache: false }))
-    const expected = (await askAll(name, policy, (clock) => memoryStore({ clock }))) as { allowed: boolean }[]
-    expect(told).toEqual(expected)
-    expect(expected.filter(({ allowed }) => allowed).length).toBeGreaterThan(30)
-    expect(expected.filter(({ allowed }) => !allowed).length).toBeGreaterThan(30)
-  }
+describe.each(clientKinds)(
+  "requests of different costs get the same decisions through $name as from memory",
+  (kind) => {
+    const on = async (client: RedisClient, topology: string, budget: string) => {
+      const policy = budgets[budget] as Policies
+      const name = `${kind.name}, ${topology}, ${budget}`
+      const told = await askAll(name, policy, (clock) => redisStore(client, { clock, denyCache: false }))
+      const expected = (await askAll(name, policy, (clock) => memoryStore({ clock }))) as {
+        allowed: boolean
+      }[]
+      expect(told).toEqual(expected)
+      expect(expected.filter(({ allowed }) => allowed).length).toBeGreaterThan(30)
+      expect(expected.filter(({ allowed }) => !allowed).length).toBeGreaterThan(30)
+    }
 
-  test.each(Object.keys(budgets))("under %s", async (budget) => {
-    const { client, close } = await kind.single(server.port)
-    await on(client, "single", budget)
-    await close()
-  })
+    test.each(Object.keys(budgets))("under %s", async (budget) => {
+      const { client, close } = await kind.single(server.port)
+      await on(client, "single", budget)
+      await close()
+    })
 
-  test("in a Cluster", async () => {
-    const { client, close } = await kind.cluster((cluster.nodes[0] as RedisServer).port)
-    for (const budget of Object.keys(budgets)) await on(client, "cluster", budget)
-    await close()
-  })
-})
+    test("in a Cluster", async () => {
+      const { client, close } = await kind.cluster((cluster.nodes[0] as RedisServer).port)
+      for (const budget of Object.keys(budgets)) await on(client, "cluster", budget)
+      await close()
+    })
+  },
+)

@@ -11,6 +11,7 @@ import {
 } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { redissonRateLimiter } from "sluice/redisson"
+import { createRules } from "sluice/rules"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { strict } from "../support/clients.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
@@ -36,41 +37,41 @@ const onRedis = (options: object = {}) =>
   createLimiter({ name: "codes", policy: perHour, store: redisStore(ioredis(redis)), ...options })
 
 interface Way {
-  /** What a caller does, through the public API alone. */
+  /** The action of a caller, through the public API alone. */
   readonly act: () => unknown
   readonly says: RegExp
 }
 
-/** Ways to every code: one that is missing here is an error of types, and of the first test. */
+/** Ways to reach every code. A missing code is a type error, and fails the first test. */
 const ways: Record<ErrorCode, Record<string, Way>> = {
   INVALID_POLICY: {
-    "a limit that is no integer": {
+    "a limit that is not an integer": {
       act: () => fixedWindow({ limit: 1.5, window: "1s" }),
       says: /^limit must be an integer .*got 1\.5$/,
     },
-    "a policy that is none": {
+    "an invalid policy": {
       act: () => local("10 a second" as never),
       says: /must be a policy or a record of policies, got "10 a second"$/,
     },
   },
   INVALID_OPTION: {
-    "an option that there is not": {
+    "an unknown option": {
       act: () => local(perHour, { leese: true }),
       says: /^createLimiter has no field "leese"; it takes name, policy, store, lease, /,
     },
-    "an option of a call that there is not": {
+    "an unknown option of a call": {
       act: () => local().tryAcquire("k", { costs: 1 } as never),
-      says: /^an ask has no field "costs"; it takes cost, policy, timeout, signal$/,
+      says: /^a request has no field "costs"; it takes cost, policy, timeout, signal$/,
     },
   },
   INVALID_KEY: {
-    "a key that is empty": {
+    "an empty key": {
       act: () => local().tryAcquire(""),
-      says: /must be a string that is not empty, got ""$/,
+      says: /must be a non-empty string, got ""$/,
     },
   },
   INVALID_COST: {
-    "a fraction": {
+    "a fractional cost": {
       act: () => local().tryAcquire("k", { cost: 0.5 }),
       says: /must be an integer, 1 or more, got 0\.5$/,
     },
@@ -80,23 +81,23 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
         await limiter.trySetRate("OVERALL", 5, "1m")
         await limiter.tryAcquire(6)
       },
-      says: /6 permits of 5; ask for fewer at a time$/,
+      says: /6 permits of 5\. Request fewer at a time$/,
     },
   },
   NAME_TAKEN: {
-    "two limiters with other policies": {
+    "two limiters of one name with different policies": {
       act: () => {
         const store = memoryStore()
         local(perHour, { store })
         local(tokenBucket({ capacity: 2, refill: 1, every: "1h" }), { store })
       },
-      says: /; name one of them otherwise, or close it first$/,
+      says: /\. Give one of them another name, or close it\. After a reload in development, close the old limiter first/,
     },
   },
   NOT_INITIALIZED: {
-    "a limiter of Redisson without a rate": {
+    "a Redisson limiter without a rate": {
       act: () => redissonRateLimiter(ioredis(redis), "nobody's").tryAcquire(1),
-      says: /; call trySetRate, or give it a config$/,
+      says: /has no rate\. Call trySetRate, or set option config$/,
     },
   },
   CLOSED: {
@@ -108,17 +109,17 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
       },
       says: /^limiter "codes" is closed/,
     },
-    "a limiter of Redisson after close()": {
+    "a Redisson limiter after close()": {
       act: async () => {
         const limiter = redissonRateLimiter(ioredis(redis), "closed")
         await limiter.close()
         await limiter.acquire(1)
       },
-      says: /; close it after the last call, or create another$/,
+      says: /\. Close it after the last call, or create another$/,
     },
   },
   QUEUE_FULL: {
-    "more than maxWaiters": {
+    "more waiters than maxWaiters": {
       act: async () => {
         const limiter = local(perHour, { maxWait: "10h", maxWaiters: 1 })
         await limiter.acquire("k")
@@ -129,9 +130,9 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
         })
         await limiter.acquire("k")
       },
-      says: /^1 wait for limiter "codes" already.*maxWaiters$/,
+      says: /^queue full: 1 request waits in limiter "codes".*retry in \d+ ms.*maxWaiters$/,
     },
-    "more than a leaky bucket holds": {
+    "more waiters than a leaky bucket holds": {
       act: async () => {
         const limiter = local(leakyBucket({ capacity: 1, leak: 1, every: "1h" }) as never, { maxWait: "10h" })
         const first = limiter.acquire("k").catch(() => {})
@@ -142,7 +143,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
         })
         await Promise.all([limiter.acquire("k"), limiter.acquire("k")])
       },
-      says: /as it holds, 1; shed the work, or try it in \d+ ms$/,
+      says: /^queue full: policy "default" of limiter "codes" holds 1 unit; retry in \d+ ms, or shed the work$/,
     },
   },
   WAIT_TOO_LONG: {
@@ -159,6 +160,19 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
       says: /; ask for less, or raise the limit$/,
     },
   },
+  BLOCKED: {
+    "a key that a rule blocks": {
+      act: async () => {
+        const store = memoryStore()
+        const rules = createRules(store)
+        onTestFinished(() => rules.close())
+        const limiter = local(perHour, { store, rules })
+        await rules.block({ limiter: "codes", key: "k" })
+        await limiter.acquire("k")
+      },
+      says: /^a rule of limiter "codes" blocks this key$/,
+    },
+  },
   STORE_REFUSED: {
     "a server out of memory": {
       act: async () => {
@@ -168,7 +182,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
         })
         await onRedis().tryAcquire("full")
       },
-      says: /^Redis did not run the call, it is safe to ask again: OOM /,
+      says: /^Redis did not run the call, it is safe to retry: OOM /,
     },
     "a client without a connection": {
       act: async () => {
@@ -180,7 +194,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
     },
   },
   STORE_UNKNOWN: {
-    "no answer in time": {
+    "no reply in time": {
       act: async () => {
         await command(server.port, "CLIENT", "PAUSE", 300, "ALL")
         onTestFinished(async () => {
@@ -205,7 +219,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
 
 const read = (path: string) => readFileSync(new URL(`../../../../${path}`, import.meta.url), "utf8")
 
-test("every code there is has a way to it here, and a section in the docs that says what happened and what to do", () => {
+test("every error code has a test here, and a section in the docs with its cause and its remedy", () => {
   const codes = read("packages/sluice/src/errors.ts").match(/(?<=\| ")[A-Z_]+(?=")/g)
   expect(Object.keys(ways)).toEqual(codes)
   const [, ...sections] = read("docs/errors.md").split(/^## /m)
@@ -217,7 +231,7 @@ test("every code there is has a way to it here, and a section in the docs that s
 })
 
 describe.each(Object.entries(ways) as [ErrorCode, Record<string, Way>][])("%s", (code, ofCode) => {
-  test.each(Object.entries(ofCode))("is what is met by %s", async (_, { act, says }) => {
+  test.each(Object.entries(ofCode))("is the code for %s", async (_, { act, says }) => {
     const error = await (async () => act())().then(
       () => undefined,
       (error: unknown) => error,

@@ -7,7 +7,7 @@ import { startRedis } from "../support/redis-server.js"
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
-/** Runs an example against the source of the library; rejects when it exits with another code than 0. */
+/** Runs an example against the source of the library. Rejects if its exit code is not 0. */
 async function run(example: string, env: Record<string, string> = {}): Promise<string[]> {
   const args = ["node_modules/tsx/dist/cli.mjs", "--tsconfig", "tsconfig.json", `examples/${example}`]
   const { stdout } = await promisify(execFile)(process.execPath, args, {
@@ -23,6 +23,7 @@ test("every example has a test here", () => {
   expect(examples.sort()).toEqual([
     "llm-budget.ts",
     "partner-api.ts",
+    "pay-for-stream.ts",
     "policies.ts",
     "quick-start.ts",
     "redis.ts",
@@ -31,7 +32,7 @@ test("every example has a test here", () => {
   ])
 })
 
-test("quick-start.ts lets three requests pass and tells the others when to come back", async () => {
+test("quick-start.ts allows three requests and tells the others when to retry", async () => {
   expect(await run("quick-start.ts")).toEqual([
     "request 1 passes, 2 left",
     "request 2 passes, 1 left",
@@ -42,7 +43,7 @@ test("quick-start.ts lets three requests pass and tells the others when to come 
   ])
 })
 
-test("policies.ts draws a lane per policy and counts what passed, without a terminal in plain text", async () => {
+test("policies.ts draws a lane per policy and counts the allowed requests, in plain text without a terminal", async () => {
   const lines = await run("policies.ts", { SLUICE_DEMO_SECONDS: "1" })
   expect(lines.join("\n")).not.toContain("\x1b")
   expect(lines).toContainEqual(expect.stringMatching(/^ requests +·1·1 +room +passed$/))
@@ -88,7 +89,7 @@ test("redisson.ts shares a limit and waits for its turn", async () => {
 })
 
 test.each(["redis.ts", "partner-api.ts", "redisson.ts"])(
-  "%s says what is wrong where no Redis listens",
+  "%s reports a clear error if no Redis listens",
   async (example) => {
     const server = await startRedis()
     await server.stop()
@@ -97,7 +98,7 @@ test.each(["redis.ts", "partner-api.ts", "redisson.ts"])(
   },
 )
 
-test("partner-api.ts calls from four processes evenly, and is never refused", async () => {
+test("partner-api.ts calls evenly from four processes and is never denied", async () => {
   const server = await startRedis()
   onTestFinished(() => server.stop())
   const lines = await run("partner-api.ts", { REDIS_URL: server.url })
@@ -106,11 +107,11 @@ test("partner-api.ts calls from four processes evenly, and is never refused", as
   const calls = seconds.flatMap((line) => line.slice(5).split("")).sort()
   expect(calls.join("")).toBe("A".repeat(12) + "B".repeat(12) + "C".repeat(12) + "D".repeat(12))
   const [, apart] = /^48 calls, (\d+) ms apart on average, 0 refused$/.exec(lines.at(-2) ?? "") ?? []
-  // 96 in 5 s; a first or last call that was long on its way makes it a little less or more
+  // 96 in 5 s. A slow first or last call makes it a little less or more.
   expect(Number(apart)).toSatisfy((ms: number) => ms >= 45 && ms <= 90)
 })
 
-test("llm-budget.ts gives back what was not used, and waits until what is owed is paid", async () => {
+test("llm-budget.ts gives unused tokens back, and waits until its debt is paid", async () => {
   const told = (await run("llm-budget.ts")).map((line) => line.replace(/^ *\d+\.\d s {2}/, ""))
   const left = (requests: number) => `${requests} requests and \\d+ tokens left$`
   const matching = (text: string) => expect.stringMatching(new RegExp(`^${text}`))
@@ -118,9 +119,12 @@ test("llm-budget.ts gives back what was not used, and waits until what is owed i
     "an answer shorter than its estimate: the rest is given back",
     matching(`400 tokens reserved, ${left(59)}`),
     matching(`100 tokens used, ${left(59)}`),
-    "a call that fails: all of it is given back",
+    "a call that the model refuses: all of it is given back",
     matching(`400 tokens reserved, ${left(58)}`),
-    matching(`the model answered 500: cancelled, ${left(59)}`),
+    matching(`the model answered 429, ${left(59)}`),
+    "a client that disconnects before the end: it pays for what was streamed",
+    matching(`400 tokens reserved, ${left(59)}`),
+    matching(`the client has disconnected, 59 requests and 7\\d\\d tokens left`),
     "an answer longer than its estimate: what there is no room for is owed",
     matching(`400 tokens reserved, ${left(58)}`),
     matching(`1600 tokens used, 58 requests and 0 tokens left`),
@@ -128,11 +132,14 @@ test("llm-budget.ts gives back what was not used, and waits until what is owed i
     matching("400 tokens do not fit tokens for \\d{4} ms: waits$"),
     matching("400 tokens reserved, "),
     matching("400 tokens used, "),
+    "an organisation and one of its users together: both are charged, or neither",
+    "reserved: true",
+    "750 tokens left",
     "",
   ])
 })
 
-test("waiting.ts has its turns in order, gives one up, and is told of a full line", async () => {
+test("waiting.ts gets its turns in order, aborts one, and reports a full queue", async () => {
   const told = (await run("waiting.ts")).map((line) => line.replace(/^\d+ ms: /, ""))
   expect(told).toEqual([
     "the first is sent at once",

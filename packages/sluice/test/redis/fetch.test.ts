@@ -36,7 +36,7 @@ const stores: [string, (clock: Clock) => Store][] = [
 ]
 
 describe.each(stores)("a hold on %s", (kind, storeBy) => {
-  /** What somebody is told who has not heard of any hold but from the store, without what is added at random. */
+  /** The hold that a process reads from the store if it knows of none, without its jitter. */
   const rigged = (name: string) => {
     vi.spyOn(Math, "random").mockReturnValue(0)
     onTestFinished(() => {
@@ -56,7 +56,7 @@ describe.each(stores)("a hold on %s", (kind, storeBy) => {
     }
   }
 
-  test("lasts as long as it was told to", async () => {
+  test("lasts for its full time", async () => {
     const { clock, hold, seen } = rigged("lasts")
     expect(await seen()).toBe(0)
     await hold(10_000)
@@ -67,7 +67,7 @@ describe.each(stores)("a hold on %s", (kind, storeBy) => {
     expect(await seen()).toBe(0)
   })
 
-  test("is drawn out by one that ends later, be it longer or shorter", async () => {
+  test("is extended by a hold that ends later, whether that is longer or shorter", async () => {
     const { clock, hold, seen } = rigged("drawn out")
     await hold(10_000)
     await hold(20_000)
@@ -77,7 +77,7 @@ describe.each(stores)("a hold on %s", (kind, storeBy) => {
     expect(await seen()).toBe(10_000)
   })
 
-  test("is not cut short by one that ends sooner", async () => {
+  test("is not shortened by a hold that ends sooner", async () => {
     const { clock, hold, seen } = rigged("not cut short")
     await hold(10_000)
     clock.advance(1_000)
@@ -85,7 +85,7 @@ describe.each(stores)("a hold on %s", (kind, storeBy) => {
     expect(await seen()).toBe(9_000)
   })
 
-  test("is the longest of those that come together", async () => {
+  test("lasts as long as the longest of concurrent holds", async () => {
     const { hold, seen } = rigged("together")
     await Promise.all([3_000, 10_000, 10_000, 7_000].map(hold))
     expect(await seen()).toBe(10_000)
@@ -100,7 +100,7 @@ describe.each(stores)("a hold on %s", (kind, storeBy) => {
   })
 })
 
-test("a hold by the clock of the server ends no sooner than told, nor much later", async () => {
+test("a hold on the server's clock ends on time, neither sooner nor much later", async () => {
   const upstream = await startUpstream({ status: 429, headers: { "retry-after": 1 } }, {})
   onTestFinished(() => upstream.stop())
   const policy = fixedWindow({ limit: 100, window: "1m" })
@@ -116,18 +116,18 @@ test("a hold by the clock of the server ends no sooner than told, nor much later
   expect(Number(sent) - Number(refused)).toBeLessThan(2_500)
 })
 
-test("its key on Redis expires with the hold, and meets no policy's", async () => {
+test("the Redis key of a hold expires with it, and differs from the keys of all policies", async () => {
   const holds = holdsOn(redis(), "expiry", timersOf(undefined))
   holds.hold("host:443", 30_000)
   await holds.settled()
   const keys = (await command(server.port, "KEYS", "*expiry*")) as string[]
-  expect(keys).toEqual([expect.stringMatching(/^sluice:1:\{\d+\}:expiry:host%3a443::tb$/)])
+  expect(keys).toEqual([expect.stringMatching(/^sluice:\{\d+\}expiry:host%3a443::tb$/)])
   const ttl = Number(await command(server.port, "PTTL", keys[0] as string))
   expect(ttl).toBeGreaterThan(29_000)
   expect(ttl).toBeLessThanOrEqual(31_000)
 })
 
-test("without Redis calls are made as the limiter has it, and what was told is heard in this process", async () => {
+test("without Redis the fallback decides calls, and holds apply within the process", async () => {
   const own = await startRedis()
   const client = new Redis(own.port, own.host, { enableOfflineQueue: false, maxRetriesPerRequest: 0 })
   client.on("error", () => {})
@@ -156,14 +156,19 @@ test("without Redis calls are made as the limiter has it, and what was told is h
   await expect(strict(upstream.url)).rejects.toMatchObject({ code: expect.stringMatching(/^STORE_/) })
 })
 
-test("a store that stops to answer between turn and call holds nobody back", async () => {
+test("a store that fails between turn and call pauses no call", async () => {
   const upstream = await startUpstream({})
   onTestFinished(() => upstream.stop())
   const store = redis()
-  const ask: Store["ask"] = (question) =>
-    question.mode === "peek" ? new Promise(() => {}) : store.ask(question)
+  const request: Store["decide"] = (question) =>
+    question.mode === "peek" ? new Promise(() => {}) : store.decide(question)
   const policy = fixedWindow({ limit: 100, window: "1m" })
-  const fetch = limitedFetch({ name: "silent", policy, store: { ...store, ask }, outage: { deadline: 50 } })
+  const fetch = limitedFetch({
+    name: "silent",
+    policy,
+    store: { ...store, decide: request },
+    outage: { deadline: 50 },
+  })
   expect((await fetch(upstream.url)).status).toBe(200)
   await fetch.close()
 })
@@ -184,14 +189,14 @@ async function fetcher(): Promise<(url: string) => Promise<number>> {
   }
 }
 
-test("what one process is told holds back the other, and turns are even across both", async () => {
+test("a hold from one process pauses the other, and turns are even across both", async () => {
   const replies = [{}, {}, {}, {}, {}, { status: 429, headers: { "retry-after": 2 } }, {}]
   const upstream = await startUpstream(...replies)
   onTestFinished(() => upstream.stop())
   const [one, other] = await Promise.all([fetcher(), fetcher()])
   for (let i = 0; i < 5; i += 1) await (i % 2 === 0 ? one : other)(upstream.url)
   const first = upstream.requests.map(({ at }) => at)
-  // twenty a second; one turn less, if the first was long on its way
+  // Twenty per second, or one less if the first call was slow.
   expect(Number(first[4]) - Number(first[0])).toBeGreaterThan(150)
   expect(await one(upstream.url)).toBe(429)
   const calls = Promise.all([other(upstream.url), one(upstream.url)])

@@ -5,16 +5,16 @@ import {
   fixedWindow,
   leakyBucket,
   type Policy,
-  scopeOf,
   slidingLog,
   slidingWindow,
   tokenBucket,
 } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
+import { policyRef } from "sluice/store"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
 
-/** How often an attacker asks in each way of being denied. */
+/** How many requests an attacker sends for each kind of denial. */
 const ASKS = 4_000
 const LIMIT = 5
 
@@ -41,7 +41,7 @@ beforeEach(() => client.flushall())
 const figure = async (section: string, name: string) =>
   Number(new RegExp(`${name}:(\\d+)`).exec(String(await command(server.port, "INFO", section)))?.[1])
 
-/** All that the server keeps: every key with its value and expiry, and how many changes it has ever made. */
+/** The whole state of the server: every key with its value and expiry, and the number of changes so far. */
 async function kept() {
   const keys = (await client.keys("*")).sort()
   const states = await Promise.all(
@@ -50,34 +50,34 @@ async function kept() {
   return { states, changes: await figure("persistence", "rdb_changes_since_last_save") }
 }
 
-/** Asks that often, some at a time, and counts those that were let through. */
-async function flood(ask: (n: number) => Promise<boolean>): Promise<number> {
+/** Sends that many requests, some at a time, and counts those that pass. */
+async function flood(request: (n: number) => Promise<boolean>): Promise<number> {
   let allowed = 0
   for (let first = 0; first < ASKS; first += 2_000) {
-    const asks = Array.from({ length: 2_000 }, (_, i) => ask(first + i))
-    for (const passed of await Promise.all(asks)) if (passed) allowed += 1
+    const requests = Array.from({ length: 2_000 }, (_, i) => request(first + i))
+    for (const passed of await Promise.all(requests)) if (passed) allowed += 1
   }
   return allowed
 }
 
-/** Limiters of everybody and of each, on a store that asks the server every time. */
+/** A shared limiter and one per key, on a store without a deny cache. */
 function limitersOf(policy: Policy) {
   const store = redisStore(ioredis(client), { denyCache: false })
   return {
     everybody: createLimiter({ name: "everybody", policy, store }),
     mine: createLimiter({ name: "mine", policy, store }),
-    /** Asks for a turn or a reservation under both, which only a store can be asked for. */
+    /** Requests a turn or a reservation under both policies, directly from the store. */
     async ask(key: string, mode: "book" | "reserve"): Promise<boolean> {
       const part = (limiter: string, key: string) => ({
-        scope: scopeOf(limiter, "default"),
+        ref: policyRef(limiter, "default"),
         key,
         policy,
         cost: 1,
       })
-      const parts = [part("everybody", "all"), part("mine", key)]
-      const note = { place: { scope: scopeOf("mine", "note"), key }, lasts: 1e9 }
-      const { granted } = await store.ask(
-        mode === "book" ? { parts, count: 1, mode, maxWait: 1e6 } : { parts, count: 1, mode, note },
+      const policies = [part("everybody", "all"), part("mine", key)]
+      const note = { place: { ref: policyRef("mine", "note"), key }, lasts: 1e9 }
+      const { granted } = await store.decide(
+        mode === "book" ? { policies, count: 1, mode, maxWait: 1e6 } : { policies, count: 1, mode, note },
       )
       return granted > 0
     },
@@ -95,8 +95,8 @@ const waysOfNewKeys: Record<string, Way> = {
     (await mine.reserve(key, tooMuch)).decision.allowed,
   "a limit of everybody that is exhausted": async ({ everybody, mine }, key) =>
     (await combine([everybody.on("all"), mine.on(key)]).tryAcquire()).allowed,
-  "a turn under it": ({ ask }, key) => ask(key, "book"),
-  "a reservation under it": ({ ask }, key) => ask(key, "reserve"),
+  "a turn under it": ({ ask: request }, key) => request(key, "book"),
+  "a reservation under it": ({ ask: request }, key) => request(key, "reserve"),
 }
 const waysOfSpentKeys: Record<string, Way> = {
   "an ask": async ({ mine }, key) => (await mine.tryAcquire(key)).allowed,
@@ -105,7 +105,7 @@ const waysOfSpentKeys: Record<string, Way> = {
 }
 
 describe.each(Object.entries(policies))("a flood that is denied under a %s", (_, policy) => {
-  test("leaves nothing of 24,000 keys that were never let through", async () => {
+  test("leaves no trace of 24,000 keys that were never allowed", async () => {
     const limiters = limitersOf(policy)
     await limiters.everybody.tryAcquire("all", { cost: LIMIT })
     for (const way of Object.values(waysOfNewKeys)) await way(limiters, "loads the scripts")
@@ -116,11 +116,11 @@ describe.each(Object.entries(policies))("a flood that is denied under a %s", (_,
       expect(await kept(), name).toEqual(before)
     }
     expect(before.states).toHaveLength(1)
-    // a key takes some ninety bytes
+    // A key takes about 90 bytes.
     expect((await figure("memory", "used_memory_dataset")) - memory).toBeLessThan(ASKS * 10)
   })
 
-  test("changes nothing of keys that have nothing left", async () => {
+  test("changes nothing in exhausted keys", async () => {
     const limiters = limitersOf(policy)
     const keyOf = (n: number) => `spent-${n % 100}`
     for (let n = 0; n < 100; n += 1) await limiters.mine.tryAcquire(keyOf(n), { cost: LIMIT })

@@ -12,6 +12,7 @@ import {
 import { ioredis, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { costOfEach } from "../support/cost-of-each.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
 let server: RedisServer
@@ -39,7 +40,7 @@ describe.each(["memory", "Redis"])("in %s", (where) => {
   }
 
   test.each(logs)(
-    "what is cancelled comes back, however many entries have run out (%s)",
+    "a cancelled reservation comes back, however many entries have expired (%s)",
     async (_, policy) => {
       const { clock, limiter } = setUp(policy)
       for (let i = 0; i < 100; i += 1) {
@@ -55,7 +56,7 @@ describe.each(["memory", "Redis"])("in %s", (where) => {
     },
   )
 
-  test("a turn that is given up leaves nothing spent where more was given back than was spent", async () => {
+  test("a cancelled turn leaves nothing spent, even after a refund of more than was spent", async () => {
     const { limiter } = setUp(slidingLog({ limit: 10, window: "1d" }), { maxWait: "2d" })
     const { cancel } = await limiter.reserve("k", { cost: 10 })
     await limiter.refund("k", 10)
@@ -68,7 +69,7 @@ describe.each(["memory", "Redis"])("in %s", (where) => {
     expect(await limiter.peek("k", { cost: 10 })).toMatchObject({ allowed: true, remaining: 10 })
   })
 
-  test("debt of a bucket by intervals is paid within maxWait and two periods", async () => {
+  test("the debt of an interval bucket is paid within maxWait and two periods", async () => {
     const hourly = tokenBucket({ capacity: 1, refill: 1, every: "1h", mode: "interval" })
     for (const [maxWait, hours] of [
       [1, 2],
@@ -81,22 +82,22 @@ describe.each(["memory", "Redis"])("in %s", (where) => {
   })
 })
 
-describe("on Redis, by its own clock, the note of a reset", () => {
+describe("on Redis, with the server's clock, the note of a reset", () => {
   const bucket = tokenBucket({ capacity: 10, refill: 10, every: "2s" })
 
   function setUp<P extends Policies>(policy: P) {
     const name = crypto.randomUUID()
     const limiter = createLimiter({ name, policy, store: redisStore(ioredis(client), { denyCache: false }) })
-    const notes = () => client.keys(`*:${name}:*:fg`)
+    const notes = () => client.keys(`*}${name}:*:fg`)
     return { limiter, notes }
   }
 
-  test("is there only where something was spent, and goes when that would have", async () => {
+  test("exists only if something was spent, and expires when that would have expired", async () => {
     for (const policy of [bucket, { bucket, log: slidingLog({ limit: 5, window: "2s" }) }]) {
       const { limiter, notes } = setUp(policy as Policies)
       await limiter.reset("k")
       expect(await notes()).toEqual([])
-      await limiter.tryAcquire("k", { cost: 4 })
+      await limiter.tryAcquire("k", { cost: costOfEach(policy, 4) })
       await limiter.reset("k")
       const noted = await notes()
       expect(noted).toHaveLength(policy === bucket ? 1 : 2)
@@ -108,7 +109,7 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     }
   })
 
-  test("is kept by a later reset of less for as long as before", async () => {
+  test("is not shortened by a later reset of less", async () => {
     const { limiter } = setUp(bucket)
     const before = await limiter.reserve("k", { cost: 10 })
     await limiter.reset("k")
@@ -120,7 +121,7 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     expect((await limiter.peek("k")).remaining).toBeLessThan(2)
   })
 
-  test("takes turns along that were given up before it", async () => {
+  test("removes turns that were given back before it", async () => {
     const { limiter } = setUp(bucket)
     await using elsewhere = createLimiter({
       name: limiter.name,
@@ -131,7 +132,7 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     await limiter.tryAcquire("k", { cost: 10 })
     const left = limiter.acquire("k", { cost: 5, signal: stop.signal }).catch(() => {})
     await limiter.peek("k")
-    // so the one before it cannot go as if it had never been
+    // So the turn before it cannot be removed from the queue.
     const behind = elsewhere.acquire("k", { cost: 5 })
     await elsewhere.peek("k")
     stop.abort()
@@ -141,7 +142,7 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     await limiter.reset("k")
     await limiter.tryAcquire("k", { cost: 10 })
     await limiter.acquire("k", { cost: 5 })
-    // all that has come back is spent again
+    // Spend everything that has come back.
     expect((await limiter.peek("k")).remaining).toBeLessThan(3)
     expect(await client.keys("*:ft")).toEqual([])
     await behind
@@ -151,7 +152,7 @@ describe("on Redis, by its own clock, the note of a reset", () => {
     ["a list", (key: string) => client.rpush(key, "1")],
     ["some text", (key: string) => client.set(key, "nonsense")],
     ["nonsense as long as a note", (key: string) => client.set(key, Buffer.alloc(14, 255))],
-  ])("that is %s says nothing, and a reset puts it right", async (_, write) => {
+  ])("is ignored if it is %s, and repaired by the next reset", async (_, write) => {
     const { limiter, notes } = setUp({ bucket, log: slidingLog({ limit: 10, window: "2s" }) })
     await limiter.tryAcquire("k")
     await limiter.reset("k")
@@ -159,13 +160,13 @@ describe("on Redis, by its own clock, the note of a reset", () => {
       await client.del(key)
       await write(key)
     }
-    const { decision, cancel } = await limiter.reserve("k", { cost: 6 })
+    const { decision, cancel } = await limiter.reserve("k", { cost: { bucket: 6, log: 6 } })
     expect(decision).toMatchObject({ allowed: true, remaining: 4 })
     expect(await cancel()).toBe(true)
     expect(await limiter.peek("k")).toMatchObject({ remaining: 10 })
-    const before = await limiter.reserve("k", { cost: 6 })
+    const before = await limiter.reserve("k", { cost: { bucket: 6, log: 6 } })
     await limiter.reset("k")
-    await limiter.tryAcquire("k", { cost: 10 })
+    await limiter.tryAcquire("k", { cost: { bucket: 10, log: 10 } })
     await before.cancel()
     expect((await limiter.peek("k")).remaining).toBeLessThan(3)
   })

@@ -6,7 +6,7 @@ import { boundOf } from "../support/bounds.js"
 import { type Admitted, type Load, sharedNow, startLeaseWorkers } from "../support/lease-workers.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
-const LASTS = 60_000
+const LASTS = 20_000
 const LEASE = 100
 
 let server: RedisServer
@@ -42,8 +42,8 @@ interface Worst {
  * milliseconds. Only what was asked for and told in a span was certainly decided in it.
  */
 function worstSpan(policy: Policy, admitted: readonly Admitted[], extra: number): Worst {
-  const asks = admitted.flatMap((each) => each.asks).sort(([a], [b]) => b - a)
-  const length = asks.reduce((latest, [, toldAt]) => Math.max(latest, toldAt), 0) + 1
+  const requests = admitted.flatMap((each) => each.asks).sort(([a], [b]) => b - a)
+  const length = requests.reduce((latest, [, toldAt]) => Math.max(latest, toldAt), 0) + 1
   const bound = boundOf(policy)
   const allowed = new Float64Array(length + 1)
   for (let ms = 1, most = 0; ms <= length; ms += 1) {
@@ -55,8 +55,8 @@ function worstSpan(policy: Policy, admitted: readonly Admitted[], extra: number)
   let worst: Worst = { ms: 0, admitted: 0, allowed: 1 }
   let share = 0
   for (let from = length - 1, next = 0; from >= 0; from -= 1) {
-    for (; asks[next]?.[0] === from; next += 1) {
-      const [, toldAt, count] = asks[next] as Admitted["asks"][number]
+    for (; requests[next]?.[0] === from; next += 1) {
+      const [, toldAt, count] = requests[next] as Admitted["asks"][number]
       told[toldAt] = (told[toldAt] as number) + count
     }
     let units = 0
@@ -71,7 +71,7 @@ function worstSpan(policy: Policy, admitted: readonly Admitted[], extra: number)
   return worst
 }
 
-/** Milliseconds by which the clock of Redis is ahead of ours, less some and more than some. */
+/** Lower and upper bound in milliseconds of how far the clock of Redis is ahead of ours. */
 async function ahead(): Promise<{ least: number; most: number }> {
   const asked = sharedNow()
   const [seconds, micros] = (await client.time()) as [number, number]
@@ -79,9 +79,12 @@ async function ahead(): Promise<{ least: number; most: number }> {
   return { least: told - sharedNow(), most: told - asked }
 }
 
-describe("four processes that lease from one limiter for a minute", () => {
+describe("four processes with leases of one limiter for twenty seconds", () => {
   const total = (admitted: readonly Admitted[]) =>
-    admitted.reduce((sum, { asks }) => asks.reduce((units, [, , count]) => units + count, sum), 0)
+    admitted.reduce(
+      (sum, { asks: requests }) => requests.reduce((units, [, , count]) => units + count, sum),
+      0,
+    )
   const reports: { bucket: Admitted[]; window: Admitted[] } = { bucket: [], window: [] }
   let drift = 0
   beforeAll(async () => {
@@ -104,21 +107,21 @@ describe("four processes that lease from one limiter for a minute", () => {
     ["window", fixedWindow({ limit: 2_000, window: "1s" }), 2 * LASTS],
   ]
 
-  test.each(cases)("admit in no span more than a %s does in it and a lease", (name, policy) => {
+  test.each(cases)("admit in any span at most what a %s admits in it plus a lease", (name, policy) => {
     const admitted = reports[name]
-    // Redis counts by a clock that may be set or run otherwise than ours: so much in all, with what asking it took
+    // The skew of Redis' clock against ours, including the time of the round trip.
     const worst = worstSpan(policy, admitted, LEASE + drift)
     expect(drift).toBeLessThan(50)
     expect(worst.admitted).toBeLessThanOrEqual(worst.allowed)
     for (const { leased } of admitted) expect(leased).toBeGreaterThan(0)
   })
 
-  test.each(cases)("use the limit of a %s", (name, _policy, most) => {
+  test.each(cases)("use up the limit of a %s", (name, _policy, most) => {
     expect(total(reports[name])).toBeGreaterThan(0.95 * most)
   })
 })
 
-test("a process that is killed leaves no more spent than what it held", async () => {
+test("a killed process leaves at most its leased units spent", async () => {
   const workers = await startLeaseWorkers(server.port, 1)
   let admitted = 0
   try {

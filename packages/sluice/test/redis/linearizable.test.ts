@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
-import { type Answer, type Ask, createLimiter, fixedWindow, type Store } from "sluice"
+import { createLimiter, fixedWindow, type Store } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import type { StoreReply, StoreRequest } from "sluice/store"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type Askers, startAskers } from "../support/asker-processes.js"
 import { askInBursts, type Recorded } from "../support/bursts.js"
@@ -23,7 +24,7 @@ const isGift = ({ kind }: Recorded) => kind === "refund" || kind === "reset"
 const was = (allowed: boolean) => (operation: Recorded) =>
   operation.kind === "ask" && operation.allowed === allowed
 
-/** The report of the first key whose answers no order explains. */
+/** The report on the first key whose history is not linearizable. */
 function firstViolation(operations: readonly Recorded[], limit: number): string | undefined {
   for (const key of keys) {
     const report = violationIn(
@@ -35,7 +36,7 @@ function firstViolation(operations: readonly Recorded[], limit: number): string 
   return undefined
 }
 
-describe("four processes that ask at once in batches", () => {
+describe("four processes with concurrent batches", () => {
   let askers: Askers
   beforeAll(async () => {
     askers = await startAskers(server.port, PROCESSES)
@@ -54,7 +55,7 @@ describe("four processes that ask at once in batches", () => {
     return recorded
   }
 
-  test("hear of nothing but what was left within the last second where nothing is given back", async () => {
+  test("never see state older than one second if nothing is given back", async () => {
     const limit = 2_000
     const recorded = await history("spends", limit, false)
     const operations = recorded.map((each) =>
@@ -71,11 +72,11 @@ describe("four processes that ask at once in batches", () => {
     }
   })
 
-  test("are answered as if one after the other, refunds and resets included", async () => {
+  test("have a linearizable history, including refunds and resets", async () => {
     const limit = 150
     await loadScripts()
     const recorded = await history("gifts", limit, true)
-    // what a process remembers of a denial may be up to a second behind the gifts of others
+    // A cached denial may miss refunds by other processes for up to one second.
     const operations = recorded.filter((each) => isGift(each) || answeredBy("store")(each))
     expect(operations.filter(was(true)).length).toBeGreaterThan(500)
     expect(operations.filter(was(false)).length).toBeGreaterThan(50)
@@ -99,7 +100,7 @@ async function loadScripts(): Promise<void> {
   client.disconnect()
 }
 
-/** Those under way on a key while another process began to ask for it. */
+/** Operations in flight on a key while another process started to use it. */
 function contended(operations: readonly Recorded[]): Recorded[] {
   return operations.filter(({ key, by, invokedAt, respondedAt }) =>
     operations.some(
@@ -114,9 +115,10 @@ interface Breakage {
   store?(through: Store): Partial<Store>
 }
 
-const alike = ({ mode, parts }: Ask) => JSON.stringify([mode, parts.map(({ key, cost }) => [key, cost])])
+const alike = ({ mode, policies }: StoreRequest) =>
+  JSON.stringify([mode, policies.map(({ key, cost }) => [key, cost])])
 
-/** What goes on after its caller was answered. */
+/** Operations that continue after their caller got a reply. */
 const late: Promise<void>[] = []
 
 const breakages: readonly [how: string, breakage: Breakage][] = [
@@ -125,9 +127,9 @@ const breakages: readonly [how: string, breakage: Breakage][] = [
     {
       client: (through) => ({
         ...through,
-        runByHash: async (...call) => {
-          await through.runByHash(...call)
-          return through.runByHash(...call)
+        run: async (...call) => {
+          await through.run(...call)
+          return through.run(...call)
         },
       }),
     },
@@ -137,59 +139,59 @@ const breakages: readonly [how: string, breakage: Breakage][] = [
     {
       client: (through) => ({
         ...through,
-        runByHash: (sha, [first, ...others], args) =>
-          through.runByHash(sha, [...others, ...(first === undefined ? [] : [first])], args),
+        run: (command, script, [first, ...others], args) =>
+          through.run(command, script, [...others, ...(first === undefined ? [] : [first])], args),
       }),
     },
   ],
   [
-    "answers go to the caller before",
+    "each reply goes to the previous caller",
     {
       store(through) {
-        let asked: { ask: Ask; answer: (answer: Answer | Promise<Answer>) => void }[] = []
+        let asked: { ask: StoreRequest; answer: (reply: StoreReply | Promise<StoreReply>) => void }[] = []
         const send = () => {
           const batch = asked
           asked = []
-          const answers = batch.map(({ ask }) => through.ask(ask))
-          for (const [i, { answer }] of batch.entries())
-            answer(answers[(i + 1) % batch.length] as Promise<Answer>)
+          const replies = batch.map(({ ask: request }) => through.decide(request))
+          for (const [i, { answer: reply }] of batch.entries())
+            reply(replies[(i + 1) % batch.length] as Promise<StoreReply>)
         }
         return {
-          ask: (ask) =>
-            new Promise((answer) => {
+          decide: (request) =>
+            new Promise((reply) => {
               if (asked.length === 0) queueMicrotask(send)
-              asked.push({ ask, answer })
+              asked.push({ ask: request, answer: reply })
             }),
         }
       },
     },
   ],
   [
-    "equal asks of one turn share the answer of one",
+    "equal requests of one tick share the reply of one",
     {
       store(through) {
-        const asked = new Map<string, Answer | PromiseLike<Answer>>()
+        const asked = new Map<string, StoreReply | PromiseLike<StoreReply>>()
         return {
-          ask(ask) {
+          decide(request) {
             if (asked.size === 0) queueMicrotask(() => asked.clear())
-            const answer = asked.get(alike(ask)) ?? through.ask(ask)
-            asked.set(alike(ask), answer)
-            return answer
+            const reply = asked.get(alike(request)) ?? through.decide(request)
+            asked.set(alike(request), reply)
+            return reply
           },
         }
       },
     },
   ],
   [
-    "a denial is answered again after a gift",
+    "a denial is repeated after a refund",
     {
       store(through) {
-        const denials = new Map<string, Answer>()
+        const denials = new Map<string, StoreReply>()
         return {
-          async ask(ask) {
-            const answer = denials.get(alike(ask)) ?? (await through.ask(ask))
-            if (answer.granted === 0 && ask.mode === "spend") denials.set(alike(ask), answer)
-            return answer
+          async decide(request) {
+            const reply = denials.get(alike(request)) ?? (await through.decide(request))
+            if (reply.granted === 0 && request.mode === "spend") denials.set(alike(request), reply)
+            return reply
           },
         }
       },
@@ -197,18 +199,18 @@ const breakages: readonly [how: string, breakage: Breakage][] = [
   ],
   ["a refund is lost", { store: () => ({ giveBack() {} }) }],
   [
-    "a caller hears of a refund before it is given",
+    "a refund resolves before it is made",
     {
       store: (through) => ({
-        giveBack(parts) {
-          late.push(sleep(5).then(() => through.giveBack(parts)))
+        giveBack(policies) {
+          late.push(sleep(5).then(() => through.giveBack(policies)))
         },
       }),
     },
   ],
 ]
 
-describe("a batcher that is broken on purpose is found out", () => {
+describe("the test detects a broken batcher", () => {
   let clients: Redis[]
   beforeAll(() => {
     clients = Array.from({ length: 2 }, () => new Redis(server.port, server.host))
@@ -236,7 +238,7 @@ describe("a batcher that is broken on purpose is found out", () => {
     )
   }
 
-  test("one that is whole is not", async () => {
+  test("an intact batcher passes", async () => {
     expect(await violationOf("whole", {})).toBeUndefined()
   })
 

@@ -15,14 +15,14 @@ import { unguarded } from "../support/unguarded.js"
 
 const limit = 1_000
 
-/** Loses the replies of 50 asks and breaks the connection; each must have run once and must say that it may have. */
+/** Loses the replies to 50 requests and breaks the connection. Each must have run once and reject with STORE_UNKNOWN. */
 async function losesReplies(proxy: LossyProxy, name: string, { client, close }: Connected) {
   const store = unguarded(redisStore(client, { retryFor: "10s" }))
   const limiter = createLimiter({ name, policy: fixedWindow({ limit, window: "1h" }), store })
   await limiter.tryAcquire("k")
   proxy.swallowReplies()
-  const asks = Array.from({ length: 50 }, () => limiter.tryAcquire("k"))
-  const outcomes = Promise.allSettled(asks)
+  const requests = Array.from({ length: 50 }, () => limiter.tryAcquire("k"))
+  const outcomes = Promise.allSettled(requests)
   await sleep(200)
   proxy.cut()
   for (const outcome of await outcomes) {
@@ -37,7 +37,7 @@ const throughEach = (open: (kind: ClientKind) => Promise<Connected>, proxy: () =
     losesReplies(proxy(), kind.name, await open(kind)),
   )
 
-describe("a call whose reply is lost has run once and says that it may have", () => {
+describe("a call whose reply is lost runs once and rejects with STORE_UNKNOWN", () => {
   let server: RedisServer
   let proxy: LossyProxy
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe("a call whose reply is lost has run once and says that it may have", ()
   )
 })
 
-describe("a call whose reply is lost in a Cluster has run once and says that it may have", () => {
+describe("a call whose reply is lost in a Cluster runs once and rejects with STORE_UNKNOWN", () => {
   let cluster: RedisCluster
   let proxy: LossyProxy
   beforeAll(async () => {

@@ -15,7 +15,7 @@ const LIMIT = 1_000_000
 let server: RedisServer
 let dir: string
 
-// every answer is on disk before it is given, so that what was granted before the end is there after it
+// The server writes to disk before it replies, so that grants survive the restart.
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "sluice-restart-"))
   server = await startRedis({ dir, args: ["--appendonly", "yes", "--appendfsync", "always"] })
@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-/** Keeps 50 callers busy while the server is killed and started again; what became of their asks. */
+/** Keeps 50 callers busy while the server is killed and restarted. Returns the outcomes of their requests. */
 async function throughRestarts(
   limiter: Limiter,
 ): Promise<{ allowed: number; unknown: number; refused: number }> {
@@ -53,15 +53,15 @@ async function throughRestarts(
   return count
 }
 
-async function survives(client: RedisClient) {
-  const store = unguarded(redisStore(client, { retryFor: "10s" }))
+async function survives(client: RedisClient, delivery: "function" | "script" = "function") {
+  const store = unguarded(redisStore(client, { retryFor: "10s", delivery }))
   const limiter = createLimiter({ policy: fixedWindow({ limit: LIMIT, window: "1h" }), store })
   const { allowed, unknown, refused } = await throughRestarts(limiter)
   const spent = LIMIT - (await limiter.peek("k")).remaining
   expect(refused).toBe(0)
   expect(allowed).toBeGreaterThan(0)
   expect(spent).toBeGreaterThanOrEqual(allowed)
-  // a single ask sent twice shows here
+  // A single request sent twice shows here.
   expect(spent).toBeLessThanOrEqual(allowed + unknown)
 }
 
@@ -69,6 +69,13 @@ describe("a restart of Redis loses no call that could be retried and replays non
   test.each(clientKinds)("through $name with the settings in the docs", async (kind) => {
     const { client, close } = await kind.single(server.port)
     await survives(client)
+    await close()
+  })
+
+  const newest = clientKinds.filter(({ name }) => /^(ioredis 6|node-redis 6|valkey-glide 2)$/.test(name))
+  test.each(newest)("through $name, by script", async (kind) => {
+    const { client, close } = await kind.single(server.port)
+    await survives(client, "script")
     await close()
   })
 
@@ -81,7 +88,7 @@ describe("a restart of Redis loses no call that could be retried and replays non
   })
 })
 
-test("a call that finds no server within its patience says that it was not executed", async () => {
+test("a call without a server during its retries rejects with STORE_REFUSED", async () => {
   const client = new Redis(server.port, server.host, strict).on("error", () => {})
   const limiter = createLimiter({
     policy: fixedWindow({ limit: 5, window: "1m" }),

@@ -1,26 +1,15 @@
 import { Redis } from "ioredis"
-import {
-  createLimiter,
-  fixedWindow,
-  type Store,
-  scopeOf,
-  slidingLog,
-  slidingWindow,
-  type Turn,
-  tokenBucket,
-} from "sluice"
-import { ioredis, redisStore } from "sluice/redis"
+import { createLimiter, fixedWindow, type Store, slidingLog, slidingWindow, tokenBucket } from "sluice"
+import { ioredis, library, redisStore } from "sluice/redis"
+import { policyRef, type Turn } from "sluice/store"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { encodeAsks, type SentAsk } from "../../src/stores/redis/call.js"
-import { RedisKeys } from "../../src/stores/redis/redis-keys.js"
-import { decodeAnswers } from "../../src/stores/redis/reply.js"
-import { scripts } from "../../src/stores/redis/scripts.generated.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { commandsIn, rightsFor, ruleIn } from "../support/rights.js"
 
-const rule = ruleIn("redis.md")
-const rights = rule.filter((word) => word.startsWith("+"))
+const preloaded = ruleIn("redis.md", 0)
+const selfLoading = ruleIn("redis.md", 1)
+const inner = rightsFor(library.text)
 
 let server: RedisServer
 let admin: Redis
@@ -33,7 +22,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** Calls everything there is to call, on every kind of state. */
+/** Calls every method, on every kind of state. */
 async function useEverything(client: Redis): Promise<void> {
   const clock = manualClock()
   const log = slidingLog({ limit: 50, window: 100 })
@@ -51,42 +40,37 @@ async function useEverything(client: Redis): Promise<void> {
     }
     const alone = { policy: { alone: policy.bucket } }
     await Promise.all([limiter.tryAcquire("k", alone), limiter.tryAcquire("l", alone)])
-    await limiter.tryAcquire("k", { cost: 40 })
+    await limiter.tryAcquire("k", { cost: { bucket: 40, log: 40, merged: 40, fixed: 40 } })
     clock.advance(60)
-    await limiter.tryAcquire("k", { policy: { log }, cost: 45 })
+    await limiter.tryAcquire("k", { policy: { log }, cost: { log: 45 } })
     await limiter.tryAcquire("k", { policy: { log } })
-    await limiter.refund("k", 3)
-    await limiter.charge("k", 70)
-    const { cancel } = await limiter.reserve("reserved", { cost: 3 })
+    await limiter.refund("k", { bucket: 3, log: 3, merged: 3, fixed: 3 })
+    await limiter.charge("k", { bucket: 70, log: 70, merged: 70, fixed: 70 })
+    const { cancel } = await limiter.reserve("reserved", { cost: { bucket: 3, log: 3, merged: 3, fixed: 3 } })
     await cancel()
     for (const each of [log, policy.merged]) {
-      const parts = [{ scope: scopeOf(name, "line"), key: "k", policy: each, cost: 30 }]
+      const policies = [{ ref: policyRef(name, "line"), key: "k", policy: each, cost: 30 }]
       const turns: Turn[] = []
       for (let i = 0; i < 3; i += 1) {
-        const { turn, marks } = await store.ask({ parts, count: 1, mode: "book", maxWait: 1e9 })
-        turns.push({ parts, at: turn as number, marks: marks as number[] })
+        const { turn, receipt } = await store.decide({ policies, count: 1, mode: "book", maxWait: 1e9 })
+        turns.push({ policies, at: turn as number, receipt: receipt as number[] })
       }
       for (const turn of turns.toReversed()) await store.leave(turn)
     }
     await limiter.reset("k")
   }
-  await use("by the server's clock", redisStore(ioredis(client)))
+  await use("with the server's clock", redisStore(ioredis(client)))
   await use("by the caller's clock", redisStore(ioredis(client), { clock }))
 }
 
-const partOf = (limiter: string) => ({
-  scope: scopeOf(limiter, "default"),
-  key: "k",
-  policy: tokenBucket({ capacity: 9, refill: 1, every: "1m" }),
-  cost: 1,
-})
-
 async function succeedsWith(words: readonly string[]): Promise<boolean> {
   await admin.call("ACL", "DELUSER", "sluice")
-  // what ioredis wants for itself
+  // The commands that ioredis itself needs.
   await admin.call("ACL", "SETUSER", ...words, "+info")
   await admin.flushall()
   await admin.script("FLUSH")
+  await admin.call("FUNCTION", "FLUSH")
+  if (!words.includes("+function|load")) await admin.call("FUNCTION", "LOAD", library.text)
   const options = { username: "sluice", password: "secret" }
   const client = new Redis(server.port, server.host, options).on("error", () => {})
   const used = useEverything(client).then(
@@ -96,13 +80,15 @@ async function succeedsWith(words: readonly string[]): Promise<boolean> {
   return used.finally(() => client.disconnect())
 }
 
-describe("the rights named in the docs", () => {
-  test("are those that the scripts need, and no others", () => {
-    const head = ["sluice", "on", ">secret", "resetkeys", "~sluice:1:*", "-@all"]
-    expect(rule.join(" ")).toBe([...head, ...rightsFor(scripts)].join(" "))
+describe("the rights in docs/redis.md", () => {
+  test("are those of the commands that the library calls, and no others", () => {
+    const head = ["sluice", "reset", "on", ">secret", "~sluice:*"]
+    expect(preloaded).toEqual([...head, "+fcall", ...inner])
+    expect(selfLoading).toEqual([...head, "+fcall", "+function|load", "+evalsha", "+eval", ...inner])
+    expect(inner.length).toBeGreaterThan(10)
   })
 
-  test("would not be known of a script that calls a command by another way", () => {
+  test("reading the commands fails on Lua that calls a command in another way", () => {
     expect(
       commandsIn('local call = redis.call\ncall("GET", key) call("SET", key, call("GET", key))'),
     ).toEqual(["get", "set", "get"])
@@ -116,65 +102,26 @@ describe("the rights named in the docs", () => {
       expect(() => commandsIn(lua), lua).toThrow("not a call of a command by its name")
   })
 
-  test("are enough", async () => {
-    expect(rights.length).toBeGreaterThan(10)
-    expect(await succeedsWith(rule)).toBe(true)
+  test("are enough for an application that loads the library itself", async () => {
+    expect(await succeedsWith(selfLoading)).toBe(true)
   })
 
-  const without = (right: string) => succeedsWith(rule.filter((word) => word !== right))
-  // one only tells sooner that a key is new, the other only writes faster
-  const dispensable = ["+exists", "+setrange"]
+  test("are enough with a preloaded library", async () => {
+    expect(await succeedsWith(preloaded)).toBe(true)
+  })
 
-  test.each(rights.filter((right) => !dispensable.includes(right)))(
-    "would not be without %s",
+  // Without these the library reads keys one by one, or writes more slowly.
+  const dispensable = ["+mget", "+setrange"]
+
+  test.each(inner.filter((right) => !dispensable.includes(right)))(
+    "are not enough without %s",
     async (right) => {
-      expect(await without(right)).toBe(false)
+      expect(await succeedsWith(preloaded.filter((word) => word !== right))).toBe(false)
     },
   )
 
-  test.each(dispensable)("are enough without %s too, for those who have an older line", async (right) => {
-    expect(rights).toContain(right)
-    expect(await without(right)).toBe(true)
-  })
-
-  test("without +setrange keep asks in the lane", async () => {
-    await admin.flushall()
-    await admin.call("ACL", "SETUSER", "writer", "on", ">secret", "~*", "+@all", "-setrange")
-    const client = new Redis(server.port, server.host, { username: "writer", password: "secret" })
-    const policy = fixedWindow({ limit: 9, window: "365d" })
-    const behind = "local plain, writers, sizes"
-    for (const part of [partOf("bucket"), { ...partOf("window"), policy }]) {
-      const asks: SentAsk[] = [{ parts: [part], mode: "spend", count: 1, follows: false }]
-      const { script, keys, args } = encodeAsks(new RedisKeys("rights"), "", asks)
-      expect(script.source).toContain(behind)
-      const source = script.source.replace(behind, `error("left the lane")\n${behind}`)
-      for (let times = 0; times < 3; times += 1) {
-        const reply = await client.eval(source, keys.length, ...keys, ...args)
-        expect(decodeAnswers(asks, reply)).toMatchObject([{ granted: 1 }])
-      }
-    }
-    const stats = await admin.info("commandstats")
-    expect(stats).toMatch(/cmdstat_setrange:.*rejected_calls=[1-9]/)
-    client.disconnect()
-  })
-
-  test("that are missing to some asks of a call keep no others from their answers", async () => {
-    await admin.flushall()
-    await admin.call("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-mget")
-    const client = new Redis(server.port, server.host, { username: "reader", password: "secret" })
-    const names = new RedisKeys("rights")
-    const log = { ...partOf("log"), policy: slidingLog({ limit: 9, window: "1m" }) }
-    const bucket = partOf("bucket")
-    for (const follows of [false, true]) {
-      const asks: SentAsk[] = [
-        { parts: [log], mode: "give", count: -1, follows: false },
-        { parts: [bucket], mode: "spend", count: 1, follows },
-        { parts: [bucket], mode: "peek", count: 1, follows },
-      ]
-      const { script, keys, args } = encodeAsks(names, "", asks)
-      const reply = await client.eval(script.source, keys.length, ...keys, ...args)
-      expect(decodeAnswers(asks, reply)).toMatchObject([{ granted: 0 }, { granted: 1 }, { granted: 1 }])
-    }
-    client.disconnect()
+  test.each(dispensable)("are enough without %s too", async (right) => {
+    expect(inner).toContain(right)
+    expect(await succeedsWith(preloaded.filter((word) => word !== right))).toBe(true)
   })
 })

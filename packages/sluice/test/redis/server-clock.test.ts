@@ -15,6 +15,7 @@ import {
 } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { costOfEach } from "../support/cost-of-each.js"
 import { redisKey } from "../support/redis-key.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 
@@ -39,12 +40,12 @@ const policies = {
   leakyBucket: leakyBucket({ capacity: 3, leak: 3, every: 400 }),
 }
 
-describe("by the server's clock", () => {
+describe("with the server's clock", () => {
   test.each(Object.entries(policies))(
-    "%s passes after retryAfter and not long before",
+    "%s passes after retryAfter and not much earlier",
     async (name, policy) => {
       const limiter = createLimiter({ name, policy, store: redisStore(ioredis(client)) })
-      // into a fresh window: the drain must not straddle an edge
+      // Start in a fresh window: the test must not cross the end of one.
       if (name === "aligned") await sleep(410 - (Date.now() % 400))
       expect((await limiter.tryAcquire("k", { cost: 3 })).allowed).toBe(true)
       const { allowed, retryAfter } = await limiter.tryAcquire("k", { cost: 3 })
@@ -57,7 +58,7 @@ describe("by the server's clock", () => {
   )
 
   test.each(Object.entries(policies))(
-    "%s leaves no key a second after it stopped mattering",
+    "%s leaves no key one second after it is no longer needed",
     async (name, policy) => {
       const limiter = createLimiter({ name: `expiring ${name}`, policy, store: redisStore(ioredis(client)) })
       const { resetAfter } = await limiter.tryAcquire("k", { cost: 2 })
@@ -83,47 +84,48 @@ describe("by the server's clock", () => {
   const { window, log, merged, bucket, parted, steps } = roomy
   const kept: [name: string, policy: Policies][] = [
     ...Object.entries(roomy),
-    ["a record", { bucket, parted }],
+    ["two buckets", { bucket, parted }],
     [
-      "a record of steps",
+      "two intervals",
       { steps, slower: tokenBucket({ capacity: 1_000, refill: 1_000, every: "3s", mode: "interval" }) },
     ],
-    ["a record of several kinds", { bucket, steps, window }],
+    ["several kinds", { bucket, steps, window }],
     ["logs", { log, merged }],
-    ["a record and a log", { bucket, log, steps }],
+    ["buckets and a log", { bucket, log, steps }],
   ]
 
-  /** How long what is under each key of a limiter matters after a decision, in milliseconds. */
+  /** How long the state under each key of a limiter is needed after a decision, in milliseconds. */
   const mattersFor = (policies: Record<string, Policy>, decisions: readonly PolicyDecision[]) => {
     const each = decisions.map(({ policy: name, resetAfter }) => {
       const policy = policies[name] as Policy
-      // steps are remembered for as long as any bucket takes to fill
-      const isStepwise = policy.algorithm === "tokenBucket" && policy.mode === "interval"
-      const inRecord = name !== "default" && !policy.algorithm.startsWith("sliding")
-      return { name: inRecord ? "" : name, ms: isStepwise ? policy.every : resetAfter }
+      // An interval bucket keeps its state for as long as it takes to fill.
+      const isInterval = policy.algorithm === "tokenBucket" && policy.mode === "interval"
+      return { name, ms: isInterval ? policy.every : resetAfter }
     })
     return (key: string) => {
-      const name = key.split(":").at(-2)
+      // The policy `default` is left out of a key: `sluice:{tag}limiter:key:policy:suffix`.
+      const parts = key.split(":")
+      const name = parts.length > 4 ? parts[3] : "default"
       return Math.max(...each.filter((one) => one.name === name).map(({ ms }) => ms))
     }
   }
 
   const expectKept = async (limiter: string, mattersFor: (key: string) => number, where: string) => {
-    const keys = await client.keys(`*:${limiter}:k:*`)
+    const keys = await client.keys(`*}${limiter}:k:*`)
     expect(keys.length, where).toBeGreaterThan(0)
     for (const key of keys) {
       const [ms, left] = [mattersFor(key), await client.pttl(key)]
-      // some milliseconds have passed since it was decided
+      // Some milliseconds have passed since the decision.
       expect(left, `${key}, ${where}: it matters for ${ms} ms`).toBeGreaterThan(ms - 100)
       expect(left, `${key}, ${where}: it matters for ${ms} ms`).toBeLessThanOrEqual(ms + 1_000)
     }
   }
 
-  // all at once: most of it is waiting
-  test("a key that is written again and again expires when it stops mattering, and within a second of that", async () => {
-    const inTurns = async (ask: (turn: number) => Promise<unknown>) => {
+  // Concurrent, because the test mostly waits.
+  test("a key that is written repeatedly expires at most one second after it is no longer needed", async () => {
+    const inTurns = async (request: (turn: number) => Promise<unknown>) => {
       for (let turn = 0; turn < 12; turn += 1) {
-        await ask(turn)
+        await request(turn)
         await sleep(130 + 37 * (turn % 5))
       }
     }
@@ -131,10 +133,12 @@ describe("by the server's clock", () => {
       const name = `kept ${layout}`
       const limiter = createLimiter({ name, policy, store: redisStore(ioredis(client)) })
       await inTurns(async (turn) => {
-        const cost = 1 + turn
-        // twice in a call, at different costs
-        const asks = [limiter.tryAcquire("k", { cost }), limiter.tryAcquire("k", { cost: cost + 1 })]
-        const last = (await Promise.all(asks))[1] as Decision
+        const cost = 30 + turn
+        // Twice in one call, with different costs.
+        const requests = [cost, cost + 1].map((each) =>
+          limiter.tryAcquire("k", { cost: costOfEach(policy, each) }),
+        )
+        const last = (await Promise.all(requests))[1] as Decision
         const policies = "algorithm" in policy ? { default: policy as Policy } : policy
         await expectKept(name, mattersFor(policies, last.policies ?? [last]), `turn ${turn}`)
       })
@@ -144,7 +148,7 @@ describe("by the server's clock", () => {
       const ones = createLimiter({ name: "kept ones", policy: bucket, store })
       const others = createLimiter({ name: "kept others", policy: steps, store })
       await inTurns(async (turn) => {
-        await combine([ones.on("k"), others.on("k", { cost: 1 + turn })]).tryAcquire()
+        await combine([ones.on("k", { cost: 60 }), others.on("k", { cost: 1 + turn })]).tryAcquire()
         const { resetAfter } = await ones.peek("k")
         await expectKept("kept ones", () => resetAfter, `turn ${turn}`)
         await expectKept("kept others", () => steps.every, `turn ${turn}`)
@@ -153,7 +157,7 @@ describe("by the server's clock", () => {
     await Promise.all([...ofOneLimiter, ofTwo()])
   })
 
-  test("a clock of the caller's own sees keys kept for another minute", async () => {
+  test("with the caller's clock, keys are kept for another minute", async () => {
     const limiter = createLimiter({
       name: "own",
       policy: policies.tokenBucket,

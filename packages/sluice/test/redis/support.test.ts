@@ -24,7 +24,7 @@ test("a private server answers, dies and comes back empty on its port", async ()
   expect(await command(port, "DBSIZE")).toBe(0)
 })
 
-test("a server told to keep a log of its writes has them after a crash", async () => {
+test("a server with an append-only file keeps its writes after a crash", async () => {
   const dir = mkdtempSync(join(tmpdir(), "sluice-kept-"))
   onTestFinished(() => rmSync(dir, { recursive: true }))
   const server = await stopped(startRedis({ args: ["--appendonly", "yes"], dir }))
@@ -41,7 +41,7 @@ test("stopping removes the temporary folder", async () => {
   expect(existsSync(dir)).toBe(false)
 })
 
-test("a port that another server holds is refused, not shared", async () => {
+test("a port of another server is refused, not shared", async () => {
   const { port } = await stopped(startRedis())
   await expect(startRedis({ port })).rejects.toThrow(/did not start/)
 })

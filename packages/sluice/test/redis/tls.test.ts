@@ -17,20 +17,20 @@ afterAll(() => server.stop())
 
 interface Access {
   readonly password: string
-  /** Of the authority that is trusted; those of the system if left out. */
+  /** The certificate of the trusted authority. Default: those of the system. */
   readonly ca: string | undefined
 }
 
 interface Client {
   readonly name: string
-  /** What the client wants for itself, as docs/redis.md says. */
+  /** The options of the client itself, as in docs/redis.md. */
   readonly rights: readonly string[]
-  /** Connects with the settings in docs/redis.md; what it says of failed attempts goes to `heard`. */
+  /** Connects with the settings in docs/redis.md. Errors of failed attempts go to `heard`. */
   open(access: Access, heard: string[]): Promise<Connected>
 }
 
 const username = "sluice"
-/** The deadline of a limiter, and half a second for a machine that is busy with others. */
+/** The deadline of a limiter, plus half a second for a busy machine. */
 const IN_TIME = 1_500
 
 const ofIoredis = (name: string, Library: typeof Redis): Client => ({
@@ -56,7 +56,7 @@ const ofNodeRedis: Client = {
       socket: { host, port, tls: true, ...(ca && { ca }) },
     })
     client.on("error", ({ message }) => heard.push(message))
-    // it would wait for as long as it is refused
+    // Otherwise it would wait for as long as it is refused.
     client.connect().catch(() => {})
     return { client: nodeRedis(client), close: () => client.destroy() }
   },
@@ -102,7 +102,7 @@ async function limiterOf(client: Client, access: Access, heard: string[] = []) {
   return limiter
 }
 
-/** What a promise is rejected with, and after how many milliseconds. */
+/** The error of a rejected promise, and after how many milliseconds it came. */
 async function failureOf(promise: Promise<unknown>): Promise<{ error: Error; after: number }> {
   const startedAt = performance.now()
   const error = await promise.then(
@@ -113,17 +113,17 @@ async function failureOf(promise: Promise<unknown>): Promise<{ error: Error; aft
 }
 
 describe.each(clients)(
-  "a server that talks TLS only, and a user who may no more than the docs say, through $name",
+  "a server with TLS only and a user with the documented rights, through $name",
   (client) => {
     beforeEach(async () => {
       await server.admin("FLUSHALL")
       await server.admin("SCRIPT", "FLUSH")
       await server.admin("ACL", "DELUSER", username)
-      await server.admin("ACL", "SETUSER", ...ruleIn("redis.md"), ...client.rights)
+      await server.admin("ACL", "SETUSER", ...ruleIn("redis.md", 1), ...client.rights)
     })
     const good = (): Access => ({ password: "secret", ca: server.ca })
 
-    test("serve everything that a limiter does", async () => {
+    test("serve every method of a limiter", async () => {
       const limiter = await limiterOf(client, good())
       expect(await limiter.tryAcquire("k", { cost: 2 })).toMatchObject({ allowed: true, remaining: 1 })
       expect(await limiter.tryAcquire("k", { cost: 2 })).toMatchObject({ allowed: false, source: "store" })
@@ -138,7 +138,7 @@ describe.each(clients)(
       expect(await limiter.peek("k")).toMatchObject({ remaining: 3 })
     })
 
-    test("say in time what is wrong with the password", async () => {
+    test("report a wrong password in time", async () => {
       const heard: string[] = []
       const opening = limiterOf(client, { ...good(), password: "wrong" }, heard)
       const { error, after } = await failureOf(opening.then((limiter) => limiter.tryAcquire("k")))
@@ -150,18 +150,18 @@ describe.each(clients)(
       if (heard.length > 0) expect(error.message).toContain('its "error" events say why')
     })
 
-    test("are not talked to if their certificate is not trusted, which is heard in time", async () => {
+    test("are not used if their certificate is not trusted, and that is reported in time", async () => {
       const heard: string[] = []
       const opening = limiterOf(client, { ...good(), ca: undefined }, heard)
       const { error, after } = await failureOf(opening.then((limiter) => limiter.tryAcquire("k")))
       if (client.name === "valkey-glide") {
-        // after its connectionTimeout, without a word about certificates
+        // After its connectionTimeout, without mentioning the certificate.
         expect(error.message).toContain("timed out")
         expect(after).toBeLessThan(2_000 + IN_TIME)
         return
       }
       expect(error).toBeInstanceOf(SluiceError)
-      // valkey-glide goes on trying for longer than the deadline of the limiter, which then cannot know
+      // valkey-glide retries beyond the deadline of the limiter, so the outcome is unknown.
       const lazily = client.name === "valkey-glide, lazily"
       expect(error).toMatchObject({ code: lazily ? "STORE_UNKNOWN" : "STORE_REFUSED" })
       expect(after).toBeLessThan(IN_TIME)

@@ -15,7 +15,7 @@ import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { type Booking, type Shift, startTurnWorkers, type TurnReport } from "../support/turn-workers.js"
 import type { Workers } from "../support/workers.js"
 
-// Document 004: 50 workers, 10 turns each, a pause after each, at 16 in 10 s; here in a fiftieth of the time.
+// Document 004: 50 workers, 10 turns each with a pause after each, at 16 per 10 s. Here in a fiftieth of the time.
 const every = 200
 const drip = (every * 1_000) / 16
 const policies: [name: string, policy: Policy, atOnce: number][] = [
@@ -37,7 +37,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** What every process did under each policy, all at the same time. */
+/** The events of every process under each policy. All policies run concurrently. */
 async function shift(name: string, some: Partial<Shift>, counts = [13, 13, 12, 12]) {
   const tasks = counts.map((workers, i) =>
     policies.map(
@@ -71,7 +71,7 @@ describe("50 workers in four processes take 10 turns each", () => {
     done = await shift("calm", {})
   })
 
-  test("within the bound in every span, in the least time there is and 5 % more, in the order of asking", () => {
+  test("within the bound in every span, at most 5 % over the least possible time, in the order of requests", () => {
     for (const { kind, policy, atOnce, reports } of done) {
       const turns = reports.flatMap(({ bookings }) => bookings).sort(byTurn)
       expect(turns, kind).toHaveLength(500)
@@ -90,21 +90,21 @@ describe("50 workers in four processes take 10 turns each", () => {
     }
   })
 
-  test("of a leaky bucket exactly one drip apart", () => {
+  test("of a leaky bucket at exactly even intervals", () => {
     const leaky = done.find(({ kind }) => kind === "leakyBucket")
     const turns = leaky?.reports.flatMap(({ bookings }) => bookings).sort(byTurn) ?? []
     const gaps = turns.slice(1).map(({ turn }, i) => turn - (turns[i] as Booking).turn)
     expect(new Set(gaps)).toEqual(new Set([drip]))
   })
 
-  test("and are woken in that order, never before their turn", () => {
+  test("and are woken in that order and never before their turn", () => {
     for (const { kind, reports } of done) {
       const late: number[] = []
       for (const { had, bookings } of reports) {
         const turns = [...bookings].sort(byTurn)
         for (const [i, { wokeAt }] of had.entries()) late.push(wokeAt - (turns[i] as Booking).turn)
       }
-      // the clock of the test tells milliseconds
+      // The clock of the test has a resolution of milliseconds.
       expect(Math.min(...late), kind).toBeGreaterThan(-1_000)
       late.sort((a, b) => a - b)
       const at = (share: number) =>
@@ -121,7 +121,7 @@ function turnsHad(reports: readonly TurnReport[]): number[] {
   return turns.sort((a, b) => a - b)
 }
 
-test("where two in five give up, the others go in order, and what was given up is had by somebody", async () => {
+test("if two in five waiters abort, the others pass in order and the freed turns are reused", async () => {
   const done = await shift("wild", { aborts: 0.4, pause: 0 })
   for (const { kind, policy, atOnce, reports } of done) {
     const aborted = reports.reduce((sum, report) => sum + report.aborted, 0)
@@ -138,14 +138,14 @@ test("where two in five give up, the others go in order, and what was given up i
       turns.map((at) => ({ at, units: 1 })),
     )
     const spent = (turns.at(-1) as number) - (turns[0] as number)
-    // at the end a turn may pass that was given up before those of other processes
+    // At the end, a turn that was given back before turns of other processes may pass unused.
     const least = leastTime(policy, turns.length, atOnce)
     expect((spent - every * 1_000) / least, kind).toBeLessThanOrEqual(1.05)
     await expectNothingBooked(kind, policy)
   }
 })
 
-/** As soon as all is over the next who asks passes. */
+/** Once all turns are over, the next request passes. */
 async function expectNothingBooked(kind: string, policy: Policy): Promise<void> {
   const client = new Redis(server.port, server.host)
   const limiter = createLimiter({ name: `wild ${kind}`, policy, store: redisStore(ioredis(client)) })
@@ -155,7 +155,7 @@ async function expectNothingBooked(kind: string, policy: Policy): Promise<void> 
   client.disconnect()
 }
 
-/** Microseconds between the first and the last of so many turns, if none passes unused. */
+/** Microseconds between the first and the last of these turns, if none passes unused. */
 function leastTime({ algorithm }: Policy, turns: number, atOnce: number): number {
   const together = algorithm === "leakyBucket" || algorithm === "tokenBucket" ? 1 : 16
   return Math.ceil((turns - atOnce) / together) * drip * together

@@ -23,7 +23,7 @@ const kinds: readonly (readonly [string, Policy])[] = [
   ["tokenBucket by intervals", tokenBucket({ capacity: 10, refill: 1, every: "1h", mode: "interval" })],
 ]
 
-describe.each(kinds)("what cannot be read under one key (%s)", (_, policy) => {
+describe.each(kinds)("an unreadable value under one key (%s)", (_, policy) => {
   async function setUp() {
     await client.flushall()
     const limiter = createLimiter({
@@ -37,12 +37,12 @@ describe.each(kinds)("what cannot be read under one key (%s)", (_, policy) => {
   }
 
   test.each(["hello", Buffer.alloc(19, 0xff), Buffer.alloc(60, 0xff)])(
-    "%o is its own error",
+    "%o is an error of that key only",
     async (garbage) => {
       const { limiter, key } = await setUp()
       if (policy.algorithm === "slidingLog") await client.lset(key, -1, garbage)
       else await client.set(key, garbage)
-      // more often than a breaker lets a store fail
+      // More often than the circuit breaker tolerates failures.
       for (let i = 0; i < 8; i += 1) {
         const [good, bad] = await Promise.allSettled([
           limiter.tryAcquire(`good ${i}`),
@@ -53,7 +53,7 @@ describe.each(kinds)("what cannot be read under one key (%s)", (_, policy) => {
           value: { allowed: true, remaining: 9, degraded: false },
         })
         if (bad.status === "fulfilled") expect(bad.value.degraded).toBe(false)
-        else expect(bad.reason.message).toContain("no state of its policy, reset it")
+        else expect(bad.reason.message).toContain("no state of its policy, reset the key")
       }
       expect(limiter.health).toEqual({ reachable: true, degraded: 0 })
       await limiter.reset("bad")

@@ -11,7 +11,7 @@ import { useRig } from "./rig.js"
 
 const rig = useRig()
 
-/** Uses all there is to use. */
+/** Uses every method. */
 async function holdsLimits(client: RedisClient, name: string) {
   await using limiter = redissonRateLimiter(client, name, { clientId: "c" })
   await limiter.delete()
@@ -43,7 +43,7 @@ describe("a single server", () => {
     strings.disconnect()
   })
 
-  test("gets scripts that it has forgotten once more", async () => {
+  test("gets flushed scripts again", async () => {
     const { ours } = await rig.limiter(5, 60_000)
     for (let left = 4; left >= 0; left -= 1) {
       await rig.client.script("FLUSH")
@@ -78,7 +78,7 @@ describe("a Cluster of three masters", () => {
     client.destroy()
   })
 
-  test("refuses a name with half a hash tag, as it does Redisson's", async () => {
+  test("rejects a name with half a hash tag, as for Redisson", async () => {
     const client = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
     const limiter = redissonRateLimiter(ioredis(client), "a{b", {})
     await expect(limiter.trySetRate("OVERALL", 5, "1m")).rejects.toMatchObject({ code: "STORE_REFUSED" })
@@ -87,7 +87,7 @@ describe("a Cluster of three masters", () => {
 })
 
 describe("a call that fails", () => {
-  test("without an answer may have run, and is not sent again", async () => {
+  test("without a reply may have run, and is not repeated", async () => {
     const proxy = await startProxy(rig.server.port)
     const client = new Redis(proxy.port, "127.0.0.1", strict).on("error", () => {})
     onTestFinished(async () => {
@@ -107,7 +107,7 @@ describe("a call that fails", () => {
     expect(await ours.availablePermits()).toBe(2)
   })
 
-  test("certainly without having run is tried again for a while, and then refused", async () => {
+  test("that certainly did not run is retried for a while, then rejects", async () => {
     const { name } = await rig.limiter(5, 60_000)
     const replica = await startReplica(rig.server)
     const client = new Redis(replica.port, replica.host)
@@ -145,13 +145,13 @@ describe("a call that fails", () => {
       const { name } = await rig.limiter(200, 60_000)
       let calls = 0
       const through = ioredis(rig.client)
-      const failing: typeof through.runByHash = async (...call) => {
+      const failing: typeof through.run = async (...call) => {
         calls += 1
-        const reply = await through.runByHash(...call)
+        const reply = await through.run(...call)
         if (calls === 1) throw new Error(message)
         return reply
       }
-      const limiter = redissonRateLimiter({ ...through, runByHash: failing }, name)
+      const limiter = redissonRateLimiter({ ...through, run: failing }, name)
       const waits = await Promise.allSettled(Array.from({ length: 100 }, () => limiter.acquire()))
       const rejected = waits.filter(({ status }) => status === "rejected")
       expect(rejected).toHaveLength(failed)
@@ -160,7 +160,7 @@ describe("a call that fails", () => {
     },
   )
 
-  test("because a key holds something else writes nothing", async () => {
+  test("because a key has another type writes nothing", async () => {
     const { name, ours, keys } = await rig.limiter(5, 60_000)
     await rig.client.set(keys.permits, "text")
     const before = await rig.everything()
@@ -194,12 +194,12 @@ describe("a call that fails", () => {
     expect(await java(client, "full", Date.now).tryAcquire(3).catch(String)).toMatch(/OOM/)
   })
 
-  test("because its reply cannot be read may have run", async () => {
+  test("with an unreadable reply may have run", async () => {
     const { name, ours } = await rig.limiter(5, 60_000)
     const garbling = {
       ...ioredis(rig.client),
-      runByHash: async (...call: Parameters<RedisClient["runByHash"]>) => {
-        await ioredis(rig.client).runByHash(...call)
+      run: async (...call: Parameters<RedisClient["run"]>) => {
+        await ioredis(rig.client).run(...call)
         return ["?"]
       },
     }

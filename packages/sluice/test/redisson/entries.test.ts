@@ -26,7 +26,7 @@ describe("entries packed by hand", () => {
     }
   })
 
-  test("of all layouts are read side by side, and the wait goes by each of them", async () => {
+  test("of all layouts are read side by side, and all count for the wait", async () => {
     const clock = rig.clock()
     const { ours, keys } = await rig.limiter(100, 1_000, { clock })
     await rig.client.zadd(keys.permits, 9_100, pack("Lc0I", randomBytes(8), 20))
@@ -37,7 +37,7 @@ describe("entries packed by hand", () => {
     expect([await wait(30), await wait(31), await wait(60), await wait(61)]).toEqual([100, 200, 200, 300])
   })
 
-  test("of whatever else never throw, count for one permit each and leave like the others", async () => {
+  test("of any other form never throw, count as one permit each and expire like the others", async () => {
     const clock = rig.clock()
     const { ours, keys } = await rig.limiter(100, 1_000, { clock })
     const strange = ["", "x", "abcd", "\u0010too short", "a-uuid-of-somebody-else", Buffer.alloc(40, 255)]
@@ -60,7 +60,7 @@ describe("entries packed by hand", () => {
   })
 })
 
-describe("of very many entries", () => {
+describe("with very many entries", () => {
   const many = 1_000
 
   /** How often the server looked for entries while `use` ran. */
@@ -83,11 +83,11 @@ describe("of very many entries", () => {
     return { ...limiter, clock }
   }
 
-  test("a value that can be true is believed, and they are not all read", async () => {
+  test("a plausible value is trusted, and not all entries are read", async () => {
     const { ours } = await full(3, 50)
     expect(await looks(() => ours.tryAcquire(2))).toBe(1)
     expect(await ours.availablePermits()).toBe(48)
-    // a denial that the number of entries proves
+    // A denial that follows from the number of entries.
     const { ours: single } = await full(1, 5)
     expect(await looks(() => single.tryAcquire(6))).toBe(2)
     expect(await single.tryAcquire(6)).toMatchObject({ allowed: false, remaining: 5, retryAfter: 1 })
@@ -98,7 +98,7 @@ describe("of very many entries", () => {
     ["too high to be true", 2_100],
     ["far too low", -500],
     ["no number", "x"],
-  ])("a value that is %s is put right", async (_, wrong) => {
+  ])("a value that is %s is corrected", async (_, wrong) => {
     const { ours, keys } = await full(3, 50)
     if (wrong === null) await rig.client.del(keys.value)
     else await rig.client.set(keys.value, wrong)
@@ -108,9 +108,9 @@ describe("of very many entries", () => {
     expect(await ours.tryAcquire(50)).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  test("the wait for many of them to leave is exact", async () => {
+  test("the wait for many entries to expire is exact", async () => {
     const { ours, clock } = await full(1, 0)
-    // the 901st was given at 9451
+    // The 901st was given at 9451.
     expect(await ours.tryAcquire(901)).toMatchObject({ allowed: false, retryAfter: 451 })
     clock.advance(450)
     expect(await ours.tryAcquire(901)).toMatchObject({ allowed: false, retryAfter: 1 })

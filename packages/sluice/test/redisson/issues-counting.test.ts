@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { useRig } from "./rig.js"
 
-// What users of Redisson's rate limiter have reported, by the number of the report: how it counts.
+// Problems that users of Redisson's rate limiter have reported, by issue number: counting.
 const rig = useRig()
 
 describe("never more than the rate", () => {
@@ -38,7 +38,7 @@ describe("never more than the rate", () => {
     expect(free).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
-  test("Redisson #3639: not by clocks of the callers, which the server's stands in for", async () => {
+  test("Redisson #3639: not under clock skew of the callers, because the server's clock counts", async () => {
     const { ours } = await rig.limiter(5, 60_000)
     const real = Date.now
     const granted: boolean[] = []
@@ -65,7 +65,7 @@ describe("never more than the rate", () => {
 })
 
 describe("never less than the rate", () => {
-  test("Redisson #4176: permits come back after the interval, without anybody asking in between", async () => {
+  test("Redisson #4176: permits come back after the interval, without a request in between", async () => {
     const clock = rig.clock()
     const { ours, theirs } = await rig.limiter(4, 1_000, { clock })
     for (let round = 0; round < 5; round += 1) {
@@ -88,19 +88,19 @@ describe("never less than the rate", () => {
       expect((await Promise.all(asks)).filter(Boolean)).toHaveLength(50)
       clock.advance(1_000)
     }
-    // and what had drifted before is found again, for Redisson too
+    // Permits lost to drift before are found again, for Redisson too.
     await rig.client.decrby(keys.value, 30)
     expect((await ours.tryAcquire(50)).allowed).toBe(true)
     clock.advance(1_000)
     expect(await theirs.tryAcquire(50)).toBeNull()
   })
 
-  test("Redisson #5687: grants of one moment never take each other's place", async () => {
+  test("Redisson #5687: grants of one moment never overwrite each other", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(2_000, 1_000, { clock })
     await Promise.all(Array.from({ length: 1_000 }, () => ours.tryAcquire()))
     expect(await rig.client.zcard(keys.permits)).toBe(1_000)
-    // two of Redisson's that did: one permit of `value` is lost to it, and found by us
+    // Two of Redisson's grants that did: Redisson loses one permit in `value`, and we find it.
     const same = Buffer.alloc(16, 7)
     await theirs.tryAcquire(1, same)
     clock.advance(1)
@@ -110,7 +110,7 @@ describe("never less than the rate", () => {
     expect((await ours.tryAcquire(999)).allowed).toBe(true)
   })
 
-  test("Redisson #7342: released permits are not lost when the value is added up anew", async () => {
+  test("Redisson #7342: released permits are not lost when the value is recomputed", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(10, 1_000, { clock })
     await ours.tryAcquire(6)
@@ -121,7 +121,7 @@ describe("never less than the rate", () => {
   })
 })
 
-describe("never an error for a state that can be read", () => {
+describe("never an error for a readable state", () => {
   test.each(["#2987", "#3025", "#3197", "#3444", "#5516"])(
     "%s: no entries at all, with or without a value",
     async () => {
@@ -137,7 +137,7 @@ describe("never an error for a state that can be read", () => {
     },
   )
 
-  test("Redisson #4680: a value too low with no entries, where Redisson throws for ever", async () => {
+  test("Redisson #4680: a value too low without entries, where Redisson throws forever", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(10, 1_000, { clock })
     await theirs.tryAcquire(10)
@@ -149,7 +149,7 @@ describe("never an error for a state that can be read", () => {
     expect(await theirs.tryAcquire(9)).toBeNull()
   })
 
-  test("entries without a value: Redisson would give the rate once more, and a denial of ours keeps it from that", async () => {
+  test("entries without a value: Redisson would give the rate once more, and our denial prevents that", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(10, 1_000, { clock })
     await theirs.tryAcquire(8)

@@ -4,7 +4,7 @@ import { redissonRateLimiter } from "sluice/redisson"
 import { describe, expect, test } from "vitest"
 import { useRig } from "./rig.js"
 
-// What users of Redisson's rate limiter have reported, by the number of the report: waiting, setting, expiring.
+// Problems that users of Redisson's rate limiter have reported, by issue number: waiting, settings, expiry.
 const rig = useRig()
 const notInitialized = {
   code: "NOT_INITIALIZED",
@@ -20,7 +20,7 @@ describe("waiting ends", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_500)
   })
 
-  test("Redisson #1659: tryAcquire with a timeout returns, one way or the other", async () => {
+  test("Redisson #1659: tryAcquire with a timeout always returns", async () => {
     const { ours } = await rig.limiter(1, 200)
     expect((await ours.tryAcquire(1, "1s")).allowed).toBe(true)
     expect((await ours.tryAcquire(1, "50ms")).allowed).toBe(false)
@@ -53,13 +53,13 @@ describe("a client by itself", () => {
     expect(await shared.theirs.tryAcquire(1)).toBeNull()
   })
 
-  test("two of our clients under PER_CLIENT have the rate each, one id has it once", async () => {
+  test("two of our clients under PER_CLIENT have the rate each, and one id has it once", async () => {
     const { name, ours } = await rig.limiter(3, 60_000, { type: "PER_CLIENT" })
     const open = (clientId: string) => redissonRateLimiter(ioredis(rig.client), name, { clientId })
     expect((await ours.tryAcquire(3)).allowed).toBe(true)
     expect((await open("typescript").tryAcquire()).allowed).toBe(false)
     expect((await open("another").tryAcquire(3)).allowed).toBe(true)
-    // without an id, the limiters of a process are one client
+    // Without an id, the limiters of a process are one client.
     const [one, other] = [1, 2].map(() => redissonRateLimiter(ioredis(rig.client), name))
     expect((await one?.tryAcquire(3))?.allowed).toBe(true)
     expect((await other?.tryAcquire(1))?.allowed).toBe(false)
@@ -97,7 +97,7 @@ describe("setting a rate", () => {
     expect(allowed).toEqual([true, true, true, false, false])
   })
 
-  test("Redisson #6499: another rate goes on from what was given, for Redisson as well", async () => {
+  test("Redisson #6499: a new rate keeps the permits given, for Redisson too", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(10, 1_000, { clock })
     await ours.tryAcquire(6)
@@ -105,7 +105,7 @@ describe("setting a rate", () => {
     await theirs.tryAcquire(2)
     await ours.setRate("OVERALL", 5, 1_000)
     expect(await ours.availablePermits()).toBe(0)
-    // Redisson would set 0 here, and give permits of the old rate when the first of them leave
+    // Redisson would set 0 here, and give permits of the old rate when the first of them expire.
     expect(await rig.client.get(keys.value)).toBe("-3")
     expect(await theirs.tryAcquire(1)).toBe(903)
     clock.advance(900)
@@ -117,7 +117,7 @@ describe("setting a rate", () => {
     expect(await theirs.tryAcquire(15)).toBeNull()
   })
 
-  test("starts afresh where that is wanted, or the type is another", async () => {
+  test("drops the permits given with keepState: false or another type", async () => {
     const clock = rig.clock()
     const { name, ours, keys } = await rig.limiter(5, 1_000, { clock })
     await ours.tryAcquire(5)
@@ -133,7 +133,7 @@ describe("setting a rate", () => {
   })
 })
 
-describe("a limiter that nobody has set, or that was forgotten", () => {
+describe("a limiter without a rate, or with an expired one", () => {
   test.each(["#3260", "#2451"])("Redisson %s: throws in Redisson's words", async () => {
     const { ours } = await rig.limiter(0, 0)
     await expect(ours.tryAcquire()).rejects.toMatchObject(notInitialized)
@@ -142,7 +142,7 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
     await expect(ours.availablePermits()).rejects.toMatchObject(notInitialized)
   })
 
-  test("opik #335: goes by a configuration of its own if it has one, and sets it with the first permits", async () => {
+  test("opik #335: uses its option config, and stores it with the first permits", async () => {
     const config = { type: "OVERALL", rate: 4, interval: "10s", keepAliveTime: "20s" } as const
     const { name, ours, keys } = await rig.limiter(0, 0, { config })
     expect(await ours.availablePermits()).toBe(4)
@@ -162,12 +162,12 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
     expect(await rig.client.pttl(name)).toBeGreaterThan(19_000)
     await rig.client.del(name)
     expect(await ours.tryAcquire(1)).toMatchObject({ allowed: true, remaining: 0 })
-    // a rate that somebody has set goes before
+    // A rate that is set wins.
     await ours.setRate("OVERALL", 9, "10s")
     expect(await ours.availablePermits()).toBe(5)
   })
 
-  test("more permits than the rate throw in Redisson's words, now or once the rate has become less", async () => {
+  test("more permits than the rate throw in Redisson's words, also after the rate was lowered", async () => {
     const { ours } = await rig.limiter(5, 60_000)
     const tooMany = {
       code: "INVALID_COST",
@@ -178,13 +178,13 @@ describe("a limiter that nobody has set, or that was forgotten", () => {
     await ours.tryAcquire(5)
     const waiting = expect(ours.acquire(5)).rejects.toMatchObject(tooMany)
     await ours.availablePermits() // the one who waits has been told of the rate
-    // at once, and not when its turn has come
+    // At once, not when its turn comes.
     await expect(ours.acquire(6)).rejects.toMatchObject(tooMany)
     await expect(ours.tryAcquire(6, "1s")).rejects.toMatchObject(tooMany)
     const modest = ours.acquire(4)
     await ours.setRate("OVERALL", 4, "1m")
     await waiting
-    // which is nobody else's fault
+    // Other waiters are not affected.
     await ours.setRate("OVERALL", 9, "1m")
     expect(await modest).toMatchObject({ allowed: true, remaining: 0 })
   })

@@ -4,7 +4,7 @@ import { useRig } from "./rig.js"
 const rig = useRig()
 
 describe("a denial", () => {
-  test("writes nothing, and neither does counting what is free", async () => {
+  test("writes nothing, and neither does availablePermits", async () => {
     const clock = rig.clock()
     const { ours, theirs } = await rig.limiter(5, 1_000, { clock })
     expect(await ours.availablePermits()).toBe(5)
@@ -20,7 +20,7 @@ describe("a denial", () => {
     expect(await rig.everything()).toEqual(before)
   })
 
-  test("is a use that keepAliveTime counts from, as it is with Redisson", async () => {
+  test("renews keepAliveTime, as with Redisson", async () => {
     const { name, ours, keys } = await rig.limiter(1, 10_000, { keepAlive: 60_000 })
     await ours.tryAcquire()
     const all = [name, keys.value, keys.permits]
@@ -31,7 +31,7 @@ describe("a denial", () => {
     for (const key of all) expect(await rig.client.pttl(key)).toBeGreaterThan(59_000)
   })
 
-  test("leaves an expiry alone where there is no keepAliveTime", async () => {
+  test("does not change an expiry without keepAliveTime", async () => {
     const { name, ours } = await rig.limiter(1, 10_000)
     await rig.client.pexpire(name, 50_000)
     await ours.tryAcquire()
@@ -41,8 +41,8 @@ describe("a denial", () => {
   })
 })
 
-describe("what is stored goes", () => {
-  test("with keepAliveTime after the last use, all at once", async () => {
+describe("stored state is removed", () => {
+  test("keepAliveTime after the last use, all keys together", async () => {
     const { name, ours, keys } = await rig.limiter(5, 10_000, { keepAlive: 30_000 })
     for (const use of [() => ours.tryAcquire(), () => ours.setRate("OVERALL", 6, "10s", "30s")]) {
       await use()
@@ -53,7 +53,7 @@ describe("what is stored goes", () => {
     }
   })
 
-  test("Redisson #4301: with the configuration, when that was given an expiry", async () => {
+  test("Redisson #4301: with the configuration, if that has an expiry", async () => {
     const { name, ours, theirs, keys } = await rig.limiter(5, 10_000)
     await rig.client.pexpire(name, 40_000)
     for (const use of [() => ours.tryAcquire(), () => theirs.tryAcquire(1), () => ours.tryAcquire()]) {
@@ -65,13 +65,13 @@ describe("what is stored goes", () => {
     }
   })
 
-  test("never before the configuration does: Redisson would not push an expiry back, and lose what it gave", async () => {
+  test("never before the configuration: Redisson would not renew an expiry, and would lose its grants", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(5, 1_000, { clock })
     await ours.tryAcquire(2)
     expect(await rig.client.pttl(keys.value)).toBe(-1)
     expect(await rig.client.pttl(keys.permits)).toBe(-1)
-    // what would happen if ours left an expiry, and nobody but Redisson asked until then
+    // What would happen if our script left an expiry, and only Redisson was used until then.
     await rig.client.pexpire(keys.value, 60_000)
     await rig.client.pexpire(keys.permits, 60_000)
     clock.advance(900)
@@ -85,7 +85,7 @@ describe("what is stored goes", () => {
     await expect(theirs.tryAcquire(1)).rejects.toThrow(/nil/)
   })
 
-  test("never before the configuration does: an expiry that was left behind is taken off", async () => {
+  test("never before the configuration: an expiry that was left behind is removed", async () => {
     const { name, ours, keys } = await rig.limiter(5, 10_000, { keepAlive: 30_000 })
     await ours.tryAcquire()
     await ours.setRate("OVERALL", 5, "10s")
@@ -95,7 +95,7 @@ describe("what is stored goes", () => {
     expect(await rig.client.pttl(keys.permits)).toBe(-1)
   })
 
-  test("an interval after the last grant, where a client counts by itself and nobody else adds to it", async () => {
+  test("one interval after the last grant, under PER_CLIENT", async () => {
     const { ours, keys } = await rig.limiter(5, 10_000, { type: "PER_CLIENT" })
     await ours.tryAcquire()
     for (const key of [keys.ownValue, keys.ownPermits]) {
@@ -104,7 +104,7 @@ describe("what is stored goes", () => {
     }
   })
 
-  test("by delete, which says whether there was anything", async () => {
+  test("by delete, which returns whether anything was stored", async () => {
     const { name, ours, keys } = await rig.limiter(5, 10_000)
     await ours.tryAcquire()
     expect(await ours.delete()).toBe(true)

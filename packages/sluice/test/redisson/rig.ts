@@ -8,7 +8,7 @@ import { java, keysOf, type Layout, onClock } from "../support/redisson.js"
 
 let names = 0
 
-/** A private server for the tests of one file, and limiters on it with names of their own. */
+/** A private server for the tests of one file, and limiters with unique names on it. */
 export function useRig() {
   let server: RedisServer
   let client: Redis
@@ -29,7 +29,7 @@ export function useRig() {
     get server() {
       return server
     },
-    /** A limiter of ours and Java's on the same keys; by the test's clock, if one is given, or the server's. */
+    /** Our limiter and Java's on the same keys. They use the test's clock if one is given, otherwise the server's. */
     async limiter(
       rate: number,
       interval: number,
@@ -53,7 +53,7 @@ export function useRig() {
       return { name, ours, theirs, keys: { value, ownValue, permits, ownPermits } }
     },
     clock: () => manualClock(10_000),
-    /** All that is stored, with its expiry. */
+    /** The whole state, with its expiries. */
     async everything() {
       const keys = (await client.keys("*")).sort()
       const states = keys.map(async (key) => {

@@ -9,7 +9,7 @@ import { useRig } from "./rig.js"
 
 const rig = useRig()
 
-/** A limiter whose permits are all spent, and another on it whose calls are counted. */
+/** A limiter without free permits, and another of the same name whose calls are counted. */
 async function spent(rate: number, interval: number) {
   const limiter = await rig.limiter(rate, interval)
   const { client, calls } = watch(ioredis(rig.client))
@@ -19,7 +19,7 @@ async function spent(rate: number, interval: number) {
 }
 
 describe("a timeout", () => {
-  test("that cannot be met is refused at once, with the wait", async () => {
+  test("that cannot be met is denied at once, with the wait", async () => {
     const { ours } = await spent(5, 60_000)
     const startedAt = performance.now()
     const decision = await ours.tryAcquire(1, "10s")
@@ -29,7 +29,7 @@ describe("a timeout", () => {
     expect(decision.retryAfter).toBeLessThanOrEqual(60_000)
   })
 
-  test("of one who stands behind others is waited for if it can be met, whoever waited before", async () => {
+  test("behind other waiters is waited for if it can be met", async () => {
     const { watched } = await spent(5, 100)
     for (let i = 0; i < 10; i += 1) await watched.acquire(5)
     const [first, behind] = await Promise.all([
@@ -39,7 +39,7 @@ describe("a timeout", () => {
     expect([first.allowed, behind.allowed]).toEqual([true, true])
   })
 
-  test("that can be met is waited for, no longer than it takes", async () => {
+  test("that can be met is waited for, no longer than needed", async () => {
     const { ours } = await spent(5, 200)
     const startedAt = performance.now()
     expect(await ours.tryAcquire(5, "10s")).toMatchObject({ allowed: true, remaining: 0, retryAfter: 0 })
@@ -47,12 +47,12 @@ describe("a timeout", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000)
   })
 
-  test("of one who stands behind others is refused at once if their permits leave none in time", async () => {
+  test("behind other waiters is denied at once if their permits leave none in time", async () => {
     const { watched, calls } = await spent(5, 5_000)
     const first = watched.acquire(4)
     await vi.waitFor(() => expect(calls).toHaveLength(1))
     await sleep(20)
-    // with the one in front that makes six, and no interval has more than five
+    // With the waiter in front that makes six, and no interval has more than five.
     const startedAt = performance.now()
     const behind = await watched.tryAcquire(2, "9s")
     expect(performance.now() - startedAt).toBeLessThan(1_000)
@@ -66,7 +66,7 @@ describe("a timeout", () => {
     await expect(together).rejects.toMatchObject({ code: "CLOSED" })
   })
 
-  test("is refused when others have taken what it waited for, without sleeping for the rest of it", async () => {
+  test("is denied as soon as other processes have taken the permits it waited for", async () => {
     const { watched, keys } = await spent(5, 800)
     const startedAt = performance.now()
     const waiting = watched.tryAcquire(1, 2_500)
@@ -81,7 +81,7 @@ describe("a timeout", () => {
 })
 
 describe("the order", () => {
-  test("of those who wait is the order in which they get permits, large asks among small ones", async () => {
+  test("of waiters is the order of their grants, for large and small requests", async () => {
     const { watched } = await spent(5, 150)
     const got: number[] = []
     const asks = [5, 1, 4, 2, 3, 5, 1, 1]
@@ -101,10 +101,10 @@ describe("the order", () => {
   })
 })
 
-describe("a thousand who wait", () => {
+describe("a thousand waiters", () => {
   afterEach(() => vi.restoreAllMocks())
 
-  test("need one timer and a call per batch, and none while there is nothing to be had", async () => {
+  test("need one timer and one call per batch, and no calls while no permits are free", async () => {
     const { watched, calls } = await spent(500, 800)
     const timers = vi.spyOn(globalThis, "setTimeout")
     const startedAt = performance.now()
@@ -119,17 +119,17 @@ describe("a thousand who wait", () => {
     const decisions = await Promise.all(waits)
     expect(performance.now() - startedAt).toBeGreaterThan(2 * 800 - 50)
     expect(decisions.every(({ allowed }) => allowed)).toBe(true)
-    // 16 calls of 64 if every call were full, one that is denied for each interval, some for entries that were
-    // given a millisecond apart
+    // 16 calls of 64 if every call were full, one denied call per interval, and some for entries that were
+    // given a millisecond apart.
     expect(calls.length).toBeLessThan(60)
     expect(timers.mock.calls.length).toBeLessThan(60)
-    // and none of them keeps the process alive
+    // None of them keeps the process alive.
     expect(timers.mock.results.map(({ value }) => value.hasRef())).not.toContain(true)
   })
 })
 
-describe("more than ten thousand who wait", () => {
-  test("are not let into the row, and a timeout is not waited for", async () => {
+describe("more than ten thousand waiters", () => {
+  test("are not let into the queue, and a timeout is not waited for", async () => {
     const { watched, calls } = await spent(5, 60_000)
     const waits = Array.from({ length: 10_000 }, () => watched.acquire())
     const ends = Promise.allSettled(waits)
@@ -143,7 +143,7 @@ describe("more than ten thousand who wait", () => {
 })
 
 describe("an abort", () => {
-  test("ends a wait with its reason, and the next in the row asks", async () => {
+  test("rejects a wait with its reason, and the next waiter requests permits", async () => {
     const { watched, ours } = await spent(5, 60_000)
     const controller = new AbortController()
     await ours.setRate("OVERALL", 7, "1m")
@@ -155,7 +155,7 @@ describe("an abort", () => {
     expect(await small).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  test("from the middle of the row leaves the others where they are", async () => {
+  test("in the middle of the queue leaves the others in their order", async () => {
     const { watched } = await spent(2, 200)
     const controller = new AbortController()
     const got: number[] = []
@@ -169,7 +169,7 @@ describe("an abort", () => {
     expect(got).toEqual([0, 2])
   })
 
-  test("ends all who wait by it, with one listener", async () => {
+  test("rejects all waiters with that signal, with one listener", async () => {
     const { watched } = await spent(5, 60_000)
     const controller = new AbortController()
     const listened = vi.spyOn(controller.signal, "addEventListener")
@@ -179,7 +179,7 @@ describe("an abort", () => {
     expect(listened).toHaveBeenCalledTimes(1)
   })
 
-  test("that comes after the permits ends nobody's wait", async () => {
+  test("after the permits has no effect", async () => {
     const { watched, ours } = await spent(5, 60_000)
     await ours.setRate("OVERALL", 6, "1m")
     const controller = new AbortController()
@@ -190,7 +190,7 @@ describe("an abort", () => {
     expect(await other).toMatchObject({ allowed: true })
   })
 
-  test("before the ask spends nothing, with or without a wait", async () => {
+  test("before the request spends nothing, with or without a wait", async () => {
     const { ours } = await rig.limiter(5, 60_000)
     const signal = AbortSignal.abort()
     for (const ask of [() => ours.acquire(1, { signal }), () => ours.tryAcquire(1, { signal })]) {
@@ -199,7 +199,7 @@ describe("an abort", () => {
     expect(await ours.availablePermits()).toBe(5)
   })
 
-  test("while the ask is under way gives back what it was granted", async () => {
+  test("during the call gives the granted permits back", async () => {
     const { ours, theirs, keys } = await rig.limiter(5, 60_000)
     await ours.tryAcquire(1)
     const controller = new AbortController()
@@ -215,7 +215,7 @@ describe("an abort", () => {
 })
 
 describe("close", () => {
-  test("ends every wait with CLOSED, and the limiter", async () => {
+  test("rejects every waiter and every later call with CLOSED", async () => {
     const { watched } = await spent(1, 60_000)
     const waits = Array.from({ length: 50 }, () => watched.acquire())
     const ends = Promise.allSettled(waits)
@@ -230,7 +230,7 @@ describe("close", () => {
     await watched.close()
   })
 
-  test("gives back what is granted to those whom it sends away", async () => {
+  test("gives back permits granted to rejected waiters", async () => {
     const { ours, name, keys } = await rig.limiter(5, 60_000)
     await using other = redissonRateLimiter(ioredis(rig.client), name)
     const waiting = expect(ours.acquire(5)).rejects.toMatchObject({ code: "CLOSED" })
@@ -241,12 +241,12 @@ describe("close", () => {
   })
 })
 
-test("an answer that was under way when the rate was set anew is not waited for", async () => {
+test("a reply from before a new rate does not delay waiters", async () => {
   const { name, ours } = await spent(5, 60_000)
   const through = ioredis(rig.client)
   let hold: Promise<unknown> = Promise.resolve()
   const slow = redissonRateLimiter(
-    { ...through, runByHash: (...call) => through.runByHash(...call).finally(() => hold) },
+    { ...through, run: (...call) => through.run(...call).finally(() => hold) },
     name,
   )
   let letGo = () => {}
@@ -263,7 +263,7 @@ test("an answer that was under way when the rate was set anew is not waited for"
   await slow.close()
 })
 
-test("those who wait ask again at once when the rate is set anew, or the limiter is deleted", async () => {
+test("waiters request permits again at once after setRate or delete", async () => {
   const { watched } = await spent(5, 60_000)
   const waiting = watched.acquire(2)
   const behind = watched.acquire(5)

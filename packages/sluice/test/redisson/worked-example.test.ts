@@ -6,7 +6,7 @@ import { useRig } from "./rig.js"
 const rig = useRig()
 
 describe.each(["Bc0I", "Lc0I"] as const)("the four requests of 002 on entries of %s", (layout) => {
-  test("end as they do in the document, but for an exact wait", async () => {
+  test("end as in the document, except for an exact wait", async () => {
     const clock = rig.clock()
     const { ours, theirs, keys } = await rig.limiter(100, 1_000, { clock, layout })
     const request = (at: number, permits: number) => {
@@ -16,13 +16,13 @@ describe.each(["Bc0I", "Lc0I"] as const)("the four requests of 002 on entries of
     expect(await request(10_000, 5)).toEqual({ allowed: true, limit: 100, remaining: 95, retryAfter: 0 })
     expect(await request(10_100, 30)).toMatchObject({ allowed: true, remaining: 65 })
     expect(await request(10_200, 100)).toEqual({ allowed: false, limit: 100, remaining: 65, retryAfter: 900 })
-    // Redisson, asked at the same moment of the same state, looks at the first entry only, and adds 3
+    // Redisson, on the same state at the same moment, reads only the first entry, and adds 3.
     expect(await theirs.tryAcquire(100)).toBe(803)
     expect(await request(11_200, 50)).toMatchObject({ allowed: true, remaining: 50 })
     expect(await rig.client.get(keys.value)).toBe("50")
   })
 
-  test("are granted by Redisson's script as they are by ours", async () => {
+  test("are granted by Redisson's script as by ours", async () => {
     const clock = rig.clock()
     const { ours, theirs } = await rig.limiter(100, 1_000, { clock, layout })
     const left: number[] = []
@@ -38,7 +38,7 @@ describe.each(["Bc0I", "Lc0I"] as const)("the four requests of 002 on entries of
     expect(left).toEqual([95, 65, 50])
   })
 
-  test("leave entries that are the layout byte for byte", async () => {
+  test("leave entries in exactly this layout", async () => {
     const clock = rig.clock()
     const { ours, keys } = await rig.limiter(100, 1_000, { clock, layout })
     await ours.tryAcquire(5)
@@ -51,12 +51,12 @@ describe.each(["Bc0I", "Lc0I"] as const)("the four requests of 002 on entries of
     expect(unpack(layout, second)).toMatchObject({ permits: 30 })
     expect(pack(layout, unpack(layout, first).random, 5).equals(first)).toBe(true)
     expect(unpack(layout, first).random.equals(unpack(layout, second).random)).toBe(false)
-    // the rate and the value are text, as Redisson's numbers are
+    // The rate and the value are text, like Redisson's numbers.
     expect(await rig.client.get(keys.value)).toBe("65")
   })
 })
 
-test("the exact wait is the moment from which the ask passes, to the millisecond", async () => {
+test("the request passes exactly after the wait, to the millisecond", async () => {
   const clock = rig.clock()
   const { ours } = await rig.limiter(100, 1_000, { clock })
   for (const [at, permits] of [

@@ -14,12 +14,14 @@ describe.each(stores)("001 on the %s store", (store) => {
   test("the counter tells how many have passed, or that this one has not", async () => {
     const clock = manualClock()
     const limiter = rig.limiter(store, fixedWindow({ limit: 3, window: "5s" }), clock)
-    const ask = async () => countOrRefused(await limiter.tryAcquire("user_id + interface"))
-    expect([await ask(), await ask(), await ask(), await ask(), await ask()]).toEqual([1, 2, 3, -1, -1])
+    const request = async () => countOrRefused(await limiter.tryAcquire("user_id + interface"))
+    expect([await request(), await request(), await request(), await request(), await request()]).toEqual([
+      1, 2, 3, -1, -1,
+    ])
     clock.advance(4_999)
-    expect(await ask()).toBe(-1)
+    expect(await request()).toBe(-1)
     clock.advance(1)
-    expect([await ask(), await ask()]).toEqual([1, 2])
+    expect([await request(), await request()]).toEqual([1, 2])
   })
 
   // It is called a leaky bucket, but nothing leaks: a counter with one key per second of the clock.

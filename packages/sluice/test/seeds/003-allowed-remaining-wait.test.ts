@@ -39,11 +39,11 @@ describe.each(stores)("003 on the %s store", (store) => {
   ])("%s: the decision holds the three numbers of the script", async (script, policy, rows) => {
     const clock = manualClock()
     const limiter = rig.limiter(store, policy, clock)
-    for (const [index, [afterMs, permits, answer]] of rows.entries()) {
+    for (const [index, [afterMs, permits, reply]] of rows.entries()) {
       clock.advance(afterMs)
       const args = script === "003-sliding-window" ? [1_000, 3, `request-${index}`] : [10, 5, permits]
-      expect(await rig.run(script, clock, [`${script}-${store}`], ...args)).toEqual(answer)
-      expect(triple(await limiter.tryAcquire("user", { cost: permits }))).toEqual(answer)
+      expect(await rig.run(script, clock, [`${script}-${store}`], ...args)).toEqual(reply)
+      expect(triple(await limiter.tryAcquire("user", { cost: permits }))).toEqual(reply)
     }
   })
 })

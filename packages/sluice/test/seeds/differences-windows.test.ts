@@ -10,11 +10,11 @@ const rig = useRig()
 async function onceASecond(
   clock: ReturnType<typeof manualClock>,
   seconds: number,
-  ask: () => Promise<boolean>,
+  request: () => Promise<boolean>,
 ): Promise<number[]> {
   const passed: number[] = []
   for (let second = 0; second < seconds; second += 1) {
-    if (await ask()) passed.push(second)
+    if (await request()) passed.push(second)
     clock.advance(1_000)
   }
   return passed

@@ -169,10 +169,10 @@ let keys = 0
 
 describe.each(stores)("the documents' scripts and the %s store", (store) => {
   test.each(cases)("$script answers as Sluice does, ask by ask", async (one) => {
-    const asks = fc.record({ wait: one.waits, cost: fc.integer({ min: 1, max: one.mostCost ?? 1 }) })
+    const requests = fc.record({ wait: one.waits, cost: fc.integer({ min: 1, max: one.mostCost ?? 1 }) })
     const outcomes = { passed: 0, refused: 0 }
     await fc.assert(
-      fc.asyncProperty(fc.array(asks, { minLength: 20, maxLength: 60, size: "max" }), async (traffic) => {
+      fc.asyncProperty(fc.array(requests, { minLength: 20, maxLength: 60, size: "max" }), async (traffic) => {
         const clock = manualClock(one.start)
         const limiter = rig.limiter(store, one.policy, clock)
         keys += 1

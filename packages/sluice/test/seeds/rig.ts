@@ -54,11 +54,11 @@ export function useRig(): Rig {
 
 /** Asks `times` times at one moment; how many passed. */
 export async function burst(
-  ask: () => Promise<{ allowed: boolean } | unknown>,
+  request: () => Promise<{ allowed: boolean } | unknown>,
   times: number,
 ): Promise<number> {
-  const answers = await Promise.all(Array.from({ length: times }, ask))
-  return answers.filter((answer) => (answer as { allowed?: boolean }).allowed ?? answer === 1).length
+  const replies = await Promise.all(Array.from({ length: times }, request))
+  return replies.filter((reply) => (reply as { allowed?: boolean }).allowed ?? reply === 1).length
 }
 
 /** The most of these moments, in order, that lie in any span of `ms`. */

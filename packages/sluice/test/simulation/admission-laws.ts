@@ -1,4 +1,5 @@
-import type { Part, Place, Policy } from "sluice"
+import type { Policy } from "sluice"
+import type { PolicyRequest, StateRef } from "sluice/store"
 import { GRACE } from "../../src/clock.js"
 import { limitOf, periodOf } from "../support/policy-kinds.js"
 import type { Clocks } from "./cache-laws.js"
@@ -63,53 +64,54 @@ export class AdmissionLaws {
   }
 
   executed(call: Executed): void {
-    for (const [i, ask] of call.asks.entries()) {
+    for (const [i, request] of call.asks.entries()) {
       const outcome = call.outcomes[i]
       if (outcome === undefined || outcome instanceof Error) continue
       if (outcome.granted > 0) {
-        for (const part of ask.parts) this.#calls.set(`${call.from} ${call.at} ${placeName(part)}`, call)
+        for (const policy of request.parts)
+          this.#calls.set(`${call.from} ${call.at} ${placeName(policy)}`, call)
       }
-      if (this.#undoes(call, ask)) {
-        for (const place of ask.parts) {
-          this.#reset(call, placeName(place))
-          this.#lossesOf(placeName(place)).undone.push(call)
+      if (this.#undoes(call, request)) {
+        for (const stateRef of request.parts) {
+          this.#reset(call, placeName(stateRef))
+          this.#lossesOf(placeName(stateRef)).undone.push(call)
         }
       }
-      this.#noteGiven(call, ask, outcome.granted)
-      if (ask.mode !== "book" || outcome.answer?.marks === undefined) continue
-      const { turn = call.at, marks } = outcome.answer
-      const name = turnName(ask.parts, marks)
+      this.#noteGiven(call, request, outcome.granted)
+      if (request.mode !== "book" || outcome.answer?.receipt === undefined) continue
+      const { turn = call.at, receipt } = outcome.answer
+      const name = turnName(request.parts, receipt)
       // one that was given back and booked again is the turn it was
       if (!this.#turns.has(name)) this.#turns.set(name, { v: call.v + turn - call.at, call })
     }
   }
 
   /** The call that granted something at a moment of the store's clock. */
-  #callOf(from: string, at: number, place: Place): Executed | undefined {
-    return this.#calls.get(`${from} ${at} ${placeName(place)}`)
+  #callOf(from: string, at: number, stateRef: StateRef): Executed | undefined {
+    return this.#calls.get(`${from} ${at} ${placeName(stateRef)}`)
   }
 
   /** A caller of a process is let through, by a decision of that moment; `note` is where it is reserved. */
-  admit(from: string, at: number, parts: readonly Part[], note?: string): void {
-    const call = this.#callOf(from, at, parts[0] as Part)
+  admit(from: string, at: number, policies: readonly PolicyRequest[], note?: string): void {
+    const call = this.#callOf(from, at, policies[0] as PolicyRequest)
     if (call === undefined) {
       this.#book.breach("nobody is let through without a decision of the store", `${from} at ${at}`)
       return
     }
-    const reserved = this.#admitAt(call.v, call, parts)
+    const reserved = this.#admitAt(call.v, call, policies)
     if (note !== undefined) this.#reserved.set(note, reserved)
   }
 
   /** Somebody goes whose turn has come. */
-  admitTurn(parts: readonly Part[], marks: readonly number[]): void {
-    const turn = this.#turns.get(turnName(parts, marks))
-    if (turn === undefined) this.#book.breach("nobody goes by a turn that was never booked", marks.join())
-    else this.#admitAt(turn.v, turn.call, parts)
+  admitTurn(policies: readonly PolicyRequest[], receipt: readonly number[]): void {
+    const turn = this.#turns.get(turnName(policies, receipt))
+    if (turn === undefined) this.#book.breach("nobody goes by a turn that was never booked", receipt.join())
+    else this.#admitAt(turn.v, turn.call, policies)
   }
 
   check(): void {
-    for (const [place, account] of this.#accounts) {
-      const { resets, strays } = this.#lossesOf(place)
+    for (const [stateRef, account] of this.#accounts) {
+      const { resets, strays } = this.#lossesOf(stateRef)
       for (const admitted of generations(account, resets)) {
         const kept = account.gifts.filter(({ call }) => !call.lost)
         const gifts = kept.map(({ call, units }) => ({ v: call.v, units }))
@@ -119,46 +121,46 @@ export class AdmissionLaws {
           units: strays,
           time: this.#clocks.disagree,
         })
-        if (wrong !== undefined) this.#book.breach(BOUND, `${place}: ${wrong}`)
+        if (wrong !== undefined) this.#book.breach(BOUND, `${stateRef}: ${wrong}`)
       }
     }
   }
 
-  #admitAt(v: number, call: Executed, parts: readonly Part[]) {
-    return parts.map((part) => {
-      const admission: Admission = { v, call, units: part.cost, returned: [] }
-      this.#account(part).admitted.push(admission)
-      return { place: placeName(part), admission }
+  #admitAt(v: number, call: Executed, policies: readonly PolicyRequest[]) {
+    return policies.map((policy) => {
+      const admission: Admission = { v, call, units: policy.cost, returned: [] }
+      this.#account(policy).admitted.push(admission)
+      return { place: placeName(policy), admission }
     })
   }
 
-  #noteGiven(call: Executed, ask: WireAsk, granted: number): void {
-    const { mode, parts, count } = ask
+  #noteGiven(call: Executed, request: WireAsk, granted: number): void {
+    const { mode, parts: policies, count } = request
     if (mode === "forget") {
-      for (const place of new Set(parts.map(placeName))) this.#reset(call, place)
+      for (const stateRef of new Set(policies.map(placeName))) this.#reset(call, stateRef)
     }
     if (mode === "give") {
-      for (const part of parts) {
-        const units = Math.min(part.cost, limitOf(part.policy) * 2)
-        if (count === -1) this.#account(part).gifts.push({ call, units })
-        else this.#returned(part, this.#callOf(call.from, count as number, part), call)
+      for (const policy of policies) {
+        const units = Math.min(policy.cost, limitOf(policy.policy) * 2)
+        if (count === -1) this.#account(policy).gifts.push({ call, units })
+        else this.#returned(policy, this.#callOf(call.from, count as number, policy), call)
       }
     }
     if (mode === "leave") {
-      const marks = (count as readonly number[]).slice(1 + parts.length)
-      const turn = this.#turns.get(turnName(parts, marks))
-      for (const part of parts) this.#returned(part, turn?.call, call)
+      const receipt = (count as readonly number[]).slice(1 + policies.length)
+      const turn = this.#turns.get(turnName(policies, receipt))
+      for (const part of policies) this.#returned(part, turn?.call, call)
     }
     if (mode === "settle" && granted === 1) {
-      const name = ask.note?.scope.id ?? ""
+      const name = request.note?.ref.id ?? ""
       const before = this.#settled.get(name)
       const once = before === undefined || before.lost || before.epoch !== call.epoch
       this.#book.require(once, "a reservation is settled once", () => name)
       this.#settled.set(name, call)
       const reserved = this.#reserved.get(name) ?? []
-      for (const [i, part] of parts.entries()) {
+      for (const [i, part] of policies.entries()) {
         if ((count as readonly number[])[i + 1] === 1) continue
-        const found = reserved.find(({ place }) => place === placeName(part))
+        const found = reserved.find(({ place: stateRef }) => stateRef === placeName(part))
         found?.admission.returned.push({ call, units: part.cost })
         if (found !== undefined) this.#returned(part, found.admission.call, call)
       }
@@ -169,20 +171,20 @@ export class AdmissionLaws {
    * By the clock of the caller, a call that was long on its way looks as if the clock had gone back: what was counted
    * since is then counted as of that time.
    */
-  #undoes({ time, v }: Executed, { mode, parts }: WireAsk): boolean {
+  #undoes({ time, v }: Executed, { mode, parts: policies }: WireAsk): boolean {
     if (!this.#clocks.callersClock || mode === "peek" || mode === "forget") return false
     const late = time - v + this.#clocks.disagree
-    return parts.some(({ policy }) => late > Math.max(periodOf(policy), GRACE))
+    return policies.some(({ policy }) => late > Math.max(periodOf(policy), GRACE))
   }
 
-  #reset(call: Executed, place: string): void {
-    const losses = this.#lossesOf(place)
+  #reset(call: Executed, stateRef: string): void {
+    const losses = this.#lossesOf(stateRef)
     losses.resets.push(call)
     // what the same call has granted before cannot be told from what it grants after
-    for (const [i, { mode, parts }] of call.asks.entries()) {
+    for (const [i, { mode, parts: policies }] of call.asks.entries()) {
       const outcome = call.outcomes[i]
       if (mode === "forget" || outcome === undefined || outcome instanceof Error) continue
-      const cost = parts.find((part) => placeName(part) === place)?.cost ?? 0
+      const cost = policies.find((policy) => placeName(policy) === stateRef)?.cost ?? 0
       losses.strays += outcome.granted * cost
     }
   }
@@ -191,38 +193,38 @@ export class AdmissionLaws {
    * Something is given back; if the debit is gone already, it is other units that are given back. Of what was reset, nothing
    * is given back.
    */
-  #returned(part: Part, debit: Executed | undefined, call: Executed): void {
-    const losses = this.#lossesOf(placeName(part))
+  #returned(policy: PolicyRequest, debit: Executed | undefined, call: Executed): void {
+    const losses = this.#lossesOf(placeName(policy))
     const gone =
       debit === undefined ||
       debit.lost ||
       debit.epoch !== call.epoch ||
       losses.undone.some((undone) => !undone.lost && undone.order >= debit.order)
-    if (gone) losses.strays += part.cost
+    if (gone) losses.strays += policy.cost
   }
 
-  #lossesOf(place: string): Losses {
-    let losses = this.#losses.get(place)
+  #lossesOf(stateRef: string): Losses {
+    let losses = this.#losses.get(stateRef)
     if (losses === undefined) {
       losses = { resets: [], undone: [], strays: 0 }
-      this.#losses.set(place, losses)
+      this.#losses.set(stateRef, losses)
     }
     return losses
   }
 
-  #account(part: Part): Account {
-    const name = placeName(part)
+  #account(policy: PolicyRequest): Account {
+    const name = placeName(policy)
     let account = this.#accounts.get(name)
     if (account === undefined) {
-      account = { policy: part.policy, admitted: [], gifts: [] }
+      account = { policy: policy.policy, admitted: [], gifts: [] }
       this.#accounts.set(name, account)
     }
     return account
   }
 }
 
-function turnName(parts: readonly Part[], marks: readonly number[]): string {
-  return `${placeName(parts[0] as Part)} ${marks.join()}`
+function turnName(policies: readonly PolicyRequest[], receipt: readonly number[]): string {
+  return `${placeName(policies[0] as PolicyRequest)} ${receipt.join()}`
 }
 
 /** What was admitted, and not undone or given back, between times at which everything was forgotten. */

@@ -1,9 +1,8 @@
 import type { MemoryStore, Policy } from "sluice"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { storeOver } from "../../src/stores/memory/memory-store.js"
-import { Shelf } from "../../src/stores/memory/shelf.js"
-import { runScript } from "../../src/stores/redis/run-script.js"
-import { scripts } from "../../src/stores/redis/scripts.generated.js"
+import { StateTable } from "../../src/stores/memory/state-table.js"
+import { library } from "../../src/stores/redis/library.js"
 import { type Connected, clientKinds } from "../support/clients.js"
 import { command, type RedisServer, startRedis } from "../support/redis-server.js"
 import { scriptCalls } from "./script-call.js"
@@ -22,8 +21,7 @@ let connected: Connected
 
 beforeAll(async () => {
   redis = await startRedis()
-  // or calls that are sent together would run in another order, once their script is there
-  for (const { source } of Object.values(scripts)) await command(redis.port, "SCRIPT", "LOAD", source)
+  await command(redis.port, "FUNCTION", "LOAD", library.text)
   connected = await (clientKinds[0] as (typeof clientKinds)[0]).single(redis.port)
 })
 afterAll(async () => {
@@ -31,13 +29,9 @@ afterAll(async () => {
   await redis?.stop()
 })
 
-const sources = new Map<string, { sha: string; source: string }>(
-  Object.values(scripts).map((script) => [script.sha, script]),
-)
-
 /** A day passes in seconds here, so Redis forgets nothing that has expired; a store in memory would. */
 function forgetsNothing({ clock = Date.now }: MemoryStore): MemoryStore {
-  return storeOver(new Shelf(100_000, Number.POSITIVE_INFINITY), clock)
+  return storeOver(new StateTable(100_000, Number.POSITIVE_INFINITY), clock)
 }
 
 test.skipIf(replaying)("the simulated server says what Redis says, to calls of the simulation", async () => {
@@ -49,21 +43,23 @@ test.skipIf(replaying)("the simulated server says what Redis says, to calls of t
     const read = scriptCalls(policies)
     const server = new SimulatedServer("s", new Timeline(), () => {}, forgetsNothing)
     let latest = 0
-    const calls = recorded.map(({ sha, keys, args: [time, ...rest] }) => {
+    const calls = recorded.map(({ keys, args: [time, ...rest] }) => {
       const now = Math.max(Number(time), latest - MOST_BEHIND)
       latest = Math.max(latest, now)
-      return { script: sources.get(sha) as { sha: string; source: string }, keys, args: [`${now}`, ...rest] }
+      return { keys, args: [`${now}`, ...rest] }
     })
     await command(redis.port, "FLUSHALL")
     // in order, because there is one connection
-    const replies = await Promise.all(calls.map((call) => runScript(connected.client, call)))
-    for (const [i, { script, keys, args }] of calls.entries()) {
+    const replies = await Promise.all(
+      calls.map(({ keys, args }) => connected.client.run("FCALL", library.name, keys, args)),
+    )
+    for (const [i, { keys, args }] of calls.entries()) {
       const call = read(keys, args)
       for (const { mode, parts } of call.asks) {
         modes.add(mode)
         if (mode !== "forget") for (const { policy } of parts) algorithms.add(policy.algorithm)
       }
-      const simulated = server.runByText("p", script.source, call)
+      const simulated = server.run("p", "EVAL", "", call)
       const what = `call ${i} of seed ${seed}: ${JSON.stringify(args)}`
       expect(simulated.values, what).toEqual(replies[i])
     }

@@ -1,4 +1,5 @@
-import type { Part, Place, Policy, Settlement } from "sluice"
+import type { Policy } from "sluice"
+import type { PolicyRequest, Settlement, StateRef } from "sluice/store"
 import { localShare } from "../../src/layers/local-share.js"
 import type { Laws } from "./laws.js"
 import { placeName } from "./script-call.js"
@@ -36,67 +37,67 @@ export class AloneLaws {
   }
 
   /** Somebody is let through, now or at a turn; `note` is where it is reserved. */
-  admit(parts: readonly Part[], at: number, note?: string): void {
-    for (const part of parts) {
-      const place = placeName(part)
-      let account = this.#accounts.get(place)
+  admit(policies: readonly PolicyRequest[], at: number, note?: string): void {
+    for (const policy of policies) {
+      const stateRef = placeName(policy)
+      let account = this.#accounts.get(stateRef)
       if (account === undefined) {
-        account = { policy: localShare(part.policy, this.#share), segments: [[]], strays: 0 }
-        this.#accounts.set(place, account)
+        account = { policy: localShare(policy.policy, this.#share), segments: [[]], strays: 0 }
+        this.#accounts.set(stateRef, account)
       }
-      const admitted = { v: at, units: part.cost }
+      const admitted = { v: at, units: policy.cost }
       account.segments.at(-1)?.push(admitted)
-      if (note !== undefined) this.#reserved.set(`${note} ${place}`, admitted)
-      const lasts = countsFor(part.policy, account.policy)
-      if (lasts > 0) this.#counts.set(place, this.#laws.timeline.now + lasts)
+      if (note !== undefined) this.#reserved.set(`${note} ${stateRef}`, admitted)
+      const lasts = countsFor(policy.policy, account.policy)
+      if (lasts > 0) this.#counts.set(stateRef, this.#laws.timeline.now + lasts)
     }
   }
 
   /** A turn is given back. */
-  leave(parts: readonly Part[], at: number): void {
-    for (const part of parts) {
-      const account = this.#accounts.get(placeName(part))
-      const found = account?.segments.at(-1)?.find(({ v, units }) => v === at && units === part.cost)
+  leave(policies: readonly PolicyRequest[], at: number): void {
+    for (const policy of policies) {
+      const account = this.#accounts.get(placeName(policy))
+      const found = account?.segments.at(-1)?.find(({ v, units }) => v === at && units === policy.cost)
       if (found !== undefined) found.units = 0
-      else if (account !== undefined) account.strays += part.cost
-      this.#counts.delete(placeName(part))
+      else if (account !== undefined) account.strays += policy.cost
+      this.#counts.delete(placeName(policy))
     }
   }
 
   /** A reservation is settled that was made without the store. */
-  settle({ place, back }: Settlement): void {
-    for (const part of back) {
-      const admitted = this.#reserved.get(`${place.scope.id} ${placeName(part)}`)
-      const account = this.#accounts.get(placeName(part))
+  settle({ ref: stateRef, back }: Settlement): void {
+    for (const policy of back) {
+      const admitted = this.#reserved.get(`${stateRef.ref.id} ${placeName(policy)}`)
+      const account = this.#accounts.get(placeName(policy))
       if (admitted === undefined || account === undefined) continue
-      admitted.units -= part.cost
-      if (account.segments.at(-1)?.includes(admitted) !== true) account.strays += part.cost
-      this.#counts.delete(placeName(part))
+      admitted.units -= policy.cost
+      if (account.segments.at(-1)?.includes(admitted) !== true) account.strays += policy.cost
+      this.#counts.delete(placeName(policy))
     }
   }
 
   /** What was counted is charged to the store, or forgotten. */
-  forget(places: readonly Place[]): void {
-    for (const place of places) {
-      this.#counts.delete(placeName(place))
-      this.#accounts.get(placeName(place))?.segments.push([])
+  forget(stateRefs: readonly StateRef[]): void {
+    for (const stateRef of stateRefs) {
+      this.#counts.delete(placeName(stateRef))
+      this.#accounts.get(placeName(stateRef))?.segments.push([])
     }
   }
 
   /** Whether something is owed for one of the keys that are asked for. */
-  owes(parts: readonly Part[]): boolean {
-    return parts.some((part) => (this.#counts.get(placeName(part)) ?? 0) > this.#laws.timeline.now)
+  owes(policies: readonly PolicyRequest[]): boolean {
+    return policies.some((policy) => (this.#counts.get(placeName(policy)) ?? 0) > this.#laws.timeline.now)
   }
 
   check(): void {
     const { book, clocks } = this.#laws
-    for (const [place, { policy, segments, strays }] of this.#accounts) {
+    for (const [stateRef, { policy, segments, strays }] of this.#accounts) {
       for (const segment of segments) {
         segment.sort((a, b) => a.v - b.v)
         const excuses = { gifts: [], horizon: 0, units: strays, time: clocks.steps }
         const wrong = overAdmission(policy, segment, excuses)
         if (wrong === undefined) continue
-        book.breach("no more than its share while degraded", `${this.#name} ${place}: ${wrong}`)
+        book.breach("no more than its share while degraded", `${this.#name} ${stateRef}: ${wrong}`)
       }
     }
   }

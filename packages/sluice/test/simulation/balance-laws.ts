@@ -1,4 +1,4 @@
-import type { Part } from "sluice"
+import type { PolicyRequest } from "sluice/store"
 import type { LawBook } from "./law-book.js"
 import { placeName } from "./script-call.js"
 
@@ -26,33 +26,33 @@ export class BalanceLaws {
     this.#book = book
   }
 
-  granted(from: string, parts: readonly Part[], times: number): void {
-    for (const part of parts) this.#of(from, part).granted += part.cost * times
+  granted(from: string, policies: readonly PolicyRequest[], times: number): void {
+    for (const policy of policies) this.#of(from, policy).granted += policy.cost * times
   }
 
-  admitted(from: string, parts: readonly Part[]): void {
-    for (const part of parts) {
-      const balance = this.#of(from, part)
-      balance.admitted += part.cost
-      this.#check(from, part, balance)
+  admitted(from: string, policies: readonly PolicyRequest[]): void {
+    for (const policy of policies) {
+      const balance = this.#of(from, policy)
+      balance.admitted += policy.cost
+      this.#check(from, policy, balance)
     }
   }
 
-  returned(from: string, parts: readonly Part[]): void {
+  returned(from: string, policies: readonly PolicyRequest[]): void {
     if (this.settling) return
-    for (const part of parts) {
-      const balance = this.#of(from, part)
-      balance.returned += part.cost
-      this.#check(from, part, balance)
+    for (const policy of policies) {
+      const balance = this.#of(from, policy)
+      balance.returned += policy.cost
+      this.#check(from, policy, balance)
     }
   }
 
-  kept(from: string, parts: readonly Part[], times: number): void {
-    for (const part of parts) this.#of(from, part).kept += part.cost * times
+  kept(from: string, policies: readonly PolicyRequest[], times: number): void {
+    for (const policy of policies) this.#of(from, policy).kept += policy.cost * times
   }
 
-  reset(from: string, part: Pick<Part, "scope" | "key">): void {
-    this.#of(from, part).wasReset = true
+  reset(from: string, policy: Pick<PolicyRequest, "ref" | "key">): void {
+    this.#of(from, policy).wasReset = true
   }
 
   /** When a process is closed, and everything over. */
@@ -68,16 +68,16 @@ export class BalanceLaws {
     }
   }
 
-  #check(from: string, part: Part, balance: Balance): void {
+  #check(from: string, policy: PolicyRequest, balance: Balance): void {
     this.#book.require(
       balance.admitted + balance.returned <= balance.granted,
       "no more is let through or given back than was granted",
-      () => `${from} ${placeName(part)}: ${JSON.stringify(balance)}`,
+      () => `${from} ${placeName(policy)}: ${JSON.stringify(balance)}`,
     )
   }
 
-  #of(from: string, part: Pick<Part, "scope" | "key">): Balance {
-    const name = `${from} ${placeName(part)}`
+  #of(from: string, policy: Pick<PolicyRequest, "ref" | "key">): Balance {
+    const name = `${from} ${placeName(policy)}`
     let balance = this.#balances.get(name)
     if (balance === undefined) {
       balance = { granted: 0, admitted: 0, returned: 0, kept: 0, wasReset: false }

@@ -1,4 +1,4 @@
-import type { Part, Place } from "sluice"
+import type { PolicyRequest, StateRef } from "sluice/store"
 import type { LawBook } from "./law-book.js"
 import { placeName } from "./script-call.js"
 import type { Executed, SimulatedServer } from "./simulated-server.js"
@@ -19,7 +19,7 @@ export interface Clocks {
   readonly disagree: number
 }
 
-export type ServerOf = (place: Place) => SimulatedServer
+export type ServerOf = (stateRef: StateRef) => SimulatedServer
 
 /** A denial from memory is one that the store would give, unless somebody else has given something in the last second. */
 export class CacheLaws {
@@ -37,40 +37,40 @@ export class CacheLaws {
     this.#clocks = clocks
   }
 
-  executed({ asks, from, time }: Executed): void {
-    for (const { mode, parts } of asks) {
+  executed({ asks: requests, from, time }: Executed): void {
+    for (const { mode, parts: policies } of requests) {
       if (!gives.has(mode)) continue
-      for (const part of parts) {
-        const place = placeName(part)
-        const gifts = this.#gifts.get(place) ?? new Map<string, number>()
-        this.#gifts.set(place, gifts.set(from, time))
+      for (const policy of policies) {
+        const stateRef = placeName(policy)
+        const gifts = this.#gifts.get(stateRef) ?? new Map<string, number>()
+        this.#gifts.set(stateRef, gifts.set(from, time))
       }
     }
   }
 
   /** A process gives something, until what it returns is called. */
-  giftUnderWay(from: string, places: readonly Place[]): () => void {
-    const names = places.map((place) => `${from} ${placeName(place)}`)
+  giftUnderWay(from: string, stateRefs: readonly StateRef[]): () => void {
+    const names = stateRefs.map((stateRef) => `${from} ${placeName(stateRef)}`)
     for (const name of names) this.#underWay.set(name, (this.#underWay.get(name) ?? 0) + 1)
     return () => {
       for (const name of names) this.#underWay.set(name, (this.#underWay.get(name) as number) - 1)
     }
   }
 
-  check(owner: Owner, parts: readonly Part[]): void {
+  check(owner: Owner, policies: readonly PolicyRequest[]): void {
     // clocks of callers that disagree make of one second another
     if (this.#clocks.callersClock) return
-    const [first] = parts as [Part]
+    const [first] = policies as [PolicyRequest]
     const server = this.#serverOf(first)
-    const seen = server.look({ mode: "peek", count: 1, parts, note: undefined, signature: "" })
+    const seen = server.look({ mode: "peek", count: 1, parts: policies, note: undefined, signature: "" })
     if (seen.granted === 0) return
     const since = this.#timeline.now - LONGEST
     const excused =
       server.disturbedAt >= since ||
-      parts.some((part) => {
-        const place = placeName(part)
-        if ((this.#underWay.get(`${owner.name} ${place}`) ?? 0) > 0) return true
-        const gifts = [...(this.#gifts.get(place) ?? [])]
+      policies.some((policy) => {
+        const stateRef = placeName(policy)
+        if ((this.#underWay.get(`${owner.name} ${stateRef}`) ?? 0) > 0) return true
+        const gifts = [...(this.#gifts.get(stateRef) ?? [])]
         return gifts.some(([from, time]) => from !== owner.name && time >= since)
       })
     this.#book.require(excused, "no denial from memory of what the store would let pass", () => {

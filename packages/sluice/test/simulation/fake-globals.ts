@@ -80,9 +80,10 @@ export function fakeGlobals(timeline: Timeline, random: Random): () => void {
   // nobody reads the stacks of errors that are made on purpose, and they cost more than all the rest
   put(Error, "stackTraceLimit", 0)
   put(Math, "random", () => random.next())
-  put(crypto, "randomUUID", () => {
+  put(crypto, "getRandomValues", (array: Uint8Array) => {
     ids += 1
-    return `00000000-0000-4000-8000-${ids.toString(16).padStart(12, "0")}`
+    new DataView(array.fill(0).buffer).setUint32(0, ids)
+    return array
   })
   return () => {
     for (const restore of restores.reverse()) restore()

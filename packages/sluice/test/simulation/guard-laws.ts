@@ -1,14 +1,6 @@
-import {
-  type Answer,
-  type Ask,
-  type Health,
-  type OutageChange,
-  type Place,
-  type Settlement,
-  SluiceError,
-  type Turn,
-} from "sluice"
-import { isPromise } from "../../src/later.js"
+import { type Health, type OutageChange, SluiceError } from "sluice"
+import type { Settlement, StateRef, StoreReply, StoreRequest, Turn } from "sluice/store"
+import { isPromise } from "../../src/deferred.js"
 import { AloneLaws } from "./alone-laws.js"
 import { BreakerLaws } from "./breaker-laws.js"
 import { type Call, newCall } from "./guarded-call.js"
@@ -34,9 +26,15 @@ export class GuardLaws {
   #current: Call | undefined
   #underWay = 0
   #degraded = 0
+  /** How many requests the limiter has made. */
+  asks = 0
+  /** Whether anything failed that says more than that the server cannot write. */
+  #mayGiveUp = false
   #reachable = true
   /** Whether the last answer of the store was one. */
   #sound = true
+  /** Whether the store can write, as far as this limiter has been told. */
+  #writes = true
   /** Whether another has taken its place. */
   closed = false
 
@@ -53,36 +51,46 @@ export class GuardLaws {
   changed({ reachable }: OutageChange): void {
     this.#laws.book.note(this.owner.name, `${this.#limiter.name} reachable ${reachable}`)
     this.#require(reachable !== this.#reachable, "each change is told once", () => `reachable ${reachable}`)
+    this.#require(
+      reachable || this.#mayGiveUp,
+      "a store is not given up because it cannot write",
+      () => this.owner.name,
+    )
+    this.#mayGiveUp = false
     this.#reachable = reachable
     this.#breaker.changed(reachable)
     this.#require(this.health().reachable === reachable, "health says what was told", () => `${reachable}`)
   }
 
-  ask(ask: Ask, run: () => Answer | PromiseLike<Answer>): Answer | PromiseLike<Answer> {
-    const call = this.#begin(ask)
-    const owes = this.#sound && this.#reachable && this.#alone?.owes(ask.parts) === true
-    const answer = this.#during(call, run)
+  ask(
+    request: StoreRequest,
+    run: () => StoreReply | PromiseLike<StoreReply>,
+  ): StoreReply | PromiseLike<StoreReply> {
+    this.asks += 1
+    const call = this.#begin(request)
+    const owes = this.#sound && this.#reachable && this.#alone?.owes(request.policies) === true
+    const reply = this.#during(call, run)
     this.#judge(call)
-    this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => ask.mode)
+    this.#require(call.asked || !call.reachable, "a store that is reachable is asked", () => request.mode)
     if (owes && this.#laws.wholeStore) {
-      const what = () => ask.parts.map(placeName).join()
+      const what = () => request.policies.map(placeName).join()
       this.#require(call.charged, "what was spent without the store is charged to it", what)
     }
-    const settle = (told: Answer) => {
+    const settle = (told: StoreReply) => {
       this.#end(call)
-      this.#answered(call, ask, told)
+      this.#answered(call, request, told)
       return told
     }
     const fail = (error: unknown) => {
       this.#end(call)
       const { then } = this.#limiter
       // what nobody counts is not said to be charged
-      const mayFail = then === "throw" || (ask.mode === "charge" && typeof then === "string")
+      const mayFail = then === "throw" || (request.mode === "charge" && typeof then === "string")
       this.#require(mayFail, "the policy for outages decides", () => String(error))
       this.#failed(call, error)
       throw error
     }
-    return isPromise(answer) ? answer.then(settle, fail) : settle(answer)
+    return isPromise(reply) ? reply.then(settle, fail) : settle(reply)
   }
 
   /** Anything that is no question. */
@@ -110,18 +118,18 @@ export class GuardLaws {
   leave(turn: Turn, run: () => void | PromiseLike<void>): void | PromiseLike<void> {
     const held = this.#laws.waiting.left(this.owner.name, turn)
     const isStores = held?.answer.source === undefined
-    if (!isStores) this.#alone?.leave(turn.parts, turn.at)
+    if (!isStores) this.#alone?.leave(turn.policies, turn.at)
     const [left, asked] = this.#orderAndSee(run)
     // while the store is given up, turns pass unused
-    if (isStores && !asked) this.#laws.balance.kept(this.owner.name, turn.parts, 1)
+    if (isStores && !asked) this.#laws.balance.kept(this.owner.name, turn.policies, 1)
     return left
   }
 
-  forget(places: readonly Place[], run: () => void | PromiseLike<void>): void | PromiseLike<void> {
+  forget(stateRefs: readonly StateRef[], run: () => void | PromiseLike<void>): void | PromiseLike<void> {
     const done = this.order(run)
     // what could not be reset counts on
-    if (isPromise(done)) return done.then(() => this.#alone?.forget(places))
-    this.#alone?.forget(places)
+    if (isPromise(done)) return done.then(() => this.#alone?.forget(stateRefs))
+    this.#alone?.forget(stateRefs)
   }
 
   settle(settlement: Settlement, run: () => boolean | PromiseLike<boolean>): boolean | PromiseLike<boolean> {
@@ -135,34 +143,40 @@ export class GuardLaws {
   }
 
   /** A call of the outage layer to the next one. */
-  beneath<T>(run: () => T | PromiseLike<T>, ask?: Ask): T | PromiseLike<T> {
-    if (ask?.mode === "charge" && this.#current !== undefined && ask !== this.#current.ask) {
+  beneath<T>(run: () => T | PromiseLike<T>, request?: StoreRequest): T | PromiseLike<T> {
+    if (request?.mode === "charge" && this.#current !== undefined && request !== this.#current.ask) {
       this.#current.charged = true
-      this.#alone?.forget(ask.parts)
+      this.#alone?.forget(request.policies)
       return run()
     }
     const call = this.#current
     // what comes later is taken back on nobody's behalf
     if (call === undefined || call.asked) return run()
     call.asked = true
-    const answer = run()
-    if (!isPromise(answer)) {
+    const reply = run()
+    if (!isPromise(reply)) {
       // what is remembered or leased says nothing of the store
-      const { source } = (answer ?? {}) as Partial<Answer>
+      const { source } = (reply ?? {}) as Partial<StoreReply>
       call.atHand = source !== undefined
       if (!call.atHand) this.#sound = true
-      this.#told(call, answer)
-      return answer
+      this.#told(call, reply)
+      return reply
     }
-    return answer.then(
+    return reply.then(
       (value) => {
-        this.#sound = true
+        // a reply that wrote nothing does not say that the store can write again
+        if (this.#writes || wrote(request, value)) {
+          this.#sound = true
+          this.#writes = true
+        }
         this.#told(call, value)
         return value
       },
       (error: unknown) => {
         if (!call.over) {
           call.error = error
+          if (isUnwritten(error)) this.#writes = false
+          else this.#mayGiveUp = true
           this.#fails()
         }
         throw error
@@ -202,10 +216,10 @@ export class GuardLaws {
     return [done, asked]
   }
 
-  #begin(ask: Ask | undefined): Call {
+  #begin(request: StoreRequest | undefined): Call {
     this.#underWay += 1
     const { timeline, line } = this.#laws
-    return newCall(ask, timeline.now, this.owner.stalled, this.health().reachable, line)
+    return newCall(request, timeline.now, this.owner.stalled, this.health().reachable, line)
   }
 
   #during<T>(call: Call, run: () => T): T {
@@ -217,14 +231,14 @@ export class GuardLaws {
     }
   }
 
-  #told(call: Call, answer: unknown): void {
+  #told(call: Call, reply: unknown): void {
     if (!call.over) {
-      call.answer = answer
+      call.answer = reply
       call.answered = true
     } else if (this.#limiter.then === "open" && call.ask !== undefined && call.ask.mode !== "charge") {
       // its caller has gone already
-      const { granted } = answer as Answer
-      if (call.ask.mode !== "peek") this.#laws.balance.kept(this.owner.name, call.ask.parts, granted)
+      const { granted } = reply as StoreReply
+      if (call.ask.mode !== "peek") this.#laws.balance.kept(this.owner.name, call.ask.policies, granted)
     }
   }
 
@@ -235,6 +249,7 @@ export class GuardLaws {
     const most = this.#limiter.deadline * 1_000 + LATE
     this.#require(took <= most, "every call is over by its deadline", () => `${took / 1_000} ms`)
     if (call.asked && !call.answered && call.error === undefined) {
+      this.#mayGiveUp = true
       this.#fails()
       const since = this.#laws.timeline.now - call.since
       const due = this.#limiter.deadline * 1_000
@@ -246,8 +261,8 @@ export class GuardLaws {
     return this.#laws.timeline.now - since - (this.owner.stalled - stalled)
   }
 
-  #answered(call: Call, { parts, mode, note }: Ask, answer: Answer): void {
-    const { granted, source, at } = answer
+  #answered(call: Call, { policies, mode, note }: StoreRequest, reply: StoreReply): void {
+    const { granted, source, at } = reply
     const { admissions, balance, waiting, lease, cache } = this.#laws
     const { then } = this.#limiter
     const from = this.owner.name
@@ -261,21 +276,24 @@ export class GuardLaws {
         "the policy for outages decides",
         () => mode,
       )
+      if (granted > 0 && mode === "spend" && isUnwritten(call.error)) {
+        this.#laws.refusals.admittedUnwritten(policies, call.since)
+      }
     } else {
-      this.#require(answer === call.answer, "an answer of the store is passed on", () => mode)
+      this.#require(reply === call.answer, "an answer of the store is passed on", () => mode)
     }
-    if (source === "cache") cache.check(this.owner, parts)
-    if (source === "lease") lease.check(this.owner, this.#limiter, parts, at)
-    if (source === "lease" && mode === "spend") this.holdings?.spent(parts)
+    if (source === "cache") cache.check(this.owner, policies)
+    if (source === "lease") lease.check(this.owner, this.#limiter, policies, at)
+    if (source === "lease" && mode === "spend") this.holdings?.spent(policies)
     if (granted === 0) return
-    if (mode === "book") waiting.booked(this.owner, call.line ?? "", parts, answer)
-    if (mode === "book" && source === "fallback") this.#alone?.admit(parts, answer.turn ?? at)
+    if (mode === "book") waiting.booked(this.owner, call.line ?? "", policies, reply)
+    if (mode === "book" && source === "fallback") this.#alone?.admit(policies, reply.turn ?? at)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {
-      this.#alone?.admit(parts, at, note?.place.scope.id)
+      this.#alone?.admit(policies, at, note?.place.ref.id)
     } else {
-      balance.admitted(from, parts)
-      admissions.admit(from, at, parts, note?.place.scope.id)
+      balance.admitted(from, policies)
+      admissions.admit(from, at, policies, note?.place.ref.id)
     }
   }
 
@@ -305,4 +323,14 @@ export class GuardLaws {
   #require(holds: boolean, law: string, what: () => string): void {
     this.#laws.book.require(holds, law, () => `${this.owner.name} ${this.#limiter.name}: ${what()}`)
   }
+}
+
+/** Whether an error says that the server cannot write just now. */
+function isUnwritten(error: unknown): boolean {
+  return error instanceof Error && String(error.cause).includes("OOM")
+}
+
+/** Whether a reply shows that the store has written. */
+function wrote(request: StoreRequest | undefined, reply: unknown): boolean {
+  return request !== undefined && request.mode !== "peek" && (reply as StoreReply).granted > 0
 }

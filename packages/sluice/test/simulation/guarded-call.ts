@@ -1,8 +1,8 @@
-import type { Ask } from "sluice"
+import type { StoreRequest } from "sluice/store"
 
 /** A call of a limiter to its store, and what came of it beneath the outage layer. */
 export interface Call {
-  readonly ask: Ask | undefined
+  readonly ask: StoreRequest | undefined
   readonly since: number
   /** How long its process had been held up by then. */
   readonly stalled: number
@@ -23,14 +23,14 @@ export interface Call {
 }
 
 export function newCall(
-  ask: Ask | undefined,
+  request: StoreRequest | undefined,
   since: number,
   stalled: number,
   reachable: boolean,
   line: string | undefined,
 ): Call {
   return {
-    ask,
+    ask: request,
     since,
     stalled,
     reachable,

@@ -1,10 +1,11 @@
-import type { Place } from "sluice"
+import type { StateRef } from "sluice/store"
 import { AdmissionLaws } from "./admission-laws.js"
 import type { AloneLaws } from "./alone-laws.js"
 import { BalanceLaws } from "./balance-laws.js"
 import { CacheLaws, type Clocks } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
 import { LeaseLaws } from "./lease-laws.js"
+import { RefusalLaws } from "./refusal-laws.js"
 import type { Executed, SimulatedServer } from "./simulated-server.js"
 import type { Owner, Timeline } from "./timeline.js"
 import { WaitingLaws } from "./waiting-laws.js"
@@ -20,6 +21,7 @@ export class Laws {
   readonly waiting: WaitingLaws
   readonly cache: CacheLaws
   readonly lease: LeaseLaws
+  readonly refusals: RefusalLaws
   /** Whether the store is there or not as a whole; a Cluster may be there in part. */
   readonly wholeStore: boolean
   /** Of every limiter that goes on by itself; one that takes the place of another counts anew. */
@@ -31,7 +33,7 @@ export class Laws {
   constructor(
     book: LawBook,
     timeline: Timeline,
-    serverOf: (place: Place) => SimulatedServer,
+    serverOf: (stateRef: StateRef) => SimulatedServer,
     clocks: Clocks,
     maxWait: number,
     wholeStore: boolean,
@@ -46,6 +48,7 @@ export class Laws {
     this.waiting = new WaitingLaws(book, timeline)
     this.cache = new CacheLaws(book, timeline, serverOf, clocks)
     this.lease = new LeaseLaws(book, timeline, serverOf, clocks)
+    this.refusals = new RefusalLaws(book, serverOf, clocks)
   }
 
   executed(executed: Executed): void {
@@ -61,6 +64,7 @@ export class Laws {
     this.admissions.executed(executed)
     this.cache.executed(executed)
     this.lease.executed(executed)
+    this.refusals.executed(executed)
   }
 
   /** When everything is over, and these processes are closed. */

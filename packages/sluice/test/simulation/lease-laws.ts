@@ -1,4 +1,5 @@
-import type { Part, Place, Store } from "sluice"
+import type { Store } from "sluice"
+import type { PolicyRequest, StateRef } from "sluice/store"
 import { limitOf } from "../support/policy-kinds.js"
 import type { Clocks, ServerOf } from "./cache-laws.js"
 import type { LawBook } from "./law-book.js"
@@ -22,30 +23,30 @@ export class LeaseLaws {
     this.#clocks = clocks
   }
 
-  executed({ asks, outcomes, from, time, at }: Executed): void {
-    for (const [i, ask] of asks.entries()) {
+  executed({ asks: requests, outcomes, from, time, at }: Executed): void {
+    for (const [i, request] of requests.entries()) {
       const outcome = outcomes[i]
-      if (!isBlock(ask) || outcome === undefined || outcome instanceof Error || outcome.granted === 0)
+      if (!isBlock(request) || outcome === undefined || outcome instanceof Error || outcome.granted === 0)
         continue
-      for (const [j, part] of ask.parts.entries()) {
+      for (const [j, policy] of request.parts.entries()) {
         const left = outcome.answer?.levels[j]?.[1] ?? 0
-        const ends = part.policy.algorithm === "fixedWindow" ? at + left : Number.POSITIVE_INFINITY
-        this.#debits.set(`${from} ${at} ${placeName(part)}`, { time, ends })
+        const ends = policy.policy.algorithm === "fixedWindow" ? at + left : Number.POSITIVE_INFINITY
+        this.#debits.set(`${from} ${at} ${placeName(policy)}`, { time, ends })
       }
     }
   }
 
-  check(owner: Owner, { lease }: LimiterShape, parts: readonly Part[], at: number): void {
-    for (const part of parts) {
-      const what = () => `${owner.name} ${placeName(part)} debited at ${at}`
-      const debit = this.#debits.get(`${owner.name} ${at} ${placeName(part)}`)
+  check(owner: Owner, { lease }: LimiterShape, policies: readonly PolicyRequest[], at: number): void {
+    for (const policy of policies) {
+      const what = () => `${owner.name} ${placeName(policy)} debited at ${at}`
+      const debit = this.#debits.get(`${owner.name} ${at} ${placeName(policy)}`)
       this.#book.require(debit !== undefined, "what is leased was debited", what)
       if (debit === undefined) continue
       const { callersClock, steps } = this.#clocks
       const age = this.#timeline.now - debit.time
       const most = (lease?.time ?? 0) * 1_000 + (callersClock ? steps : 0)
       this.#book.require(age <= most, "a block is spent within its time", () => `${what()}, ${age} us ago`)
-      const server = this.#serverOf(part)
+      const server = this.#serverOf(policy)
       // a server that has taken over goes by another clock
       const now = callersClock ? EPOCH + this.#timeline.now + owner.skew - steps : server.us
       const within = now < debit.ends || server.disturbedAt >= debit.time
@@ -79,44 +80,44 @@ export class Holdings {
   beneath(store: Store): Store {
     return {
       ...store,
-      ask: (ask) => {
-        const answer = store.ask(ask)
-        if (ask.mode !== "spend" || ask.count < 2) return answer
-        return Promise.resolve(answer).then((told) => {
-          if (told.granted > 0) this.#took(ask.parts, told.granted)
+      decide: (request) => {
+        const reply = store.decide(request)
+        if (request.mode !== "spend" || request.count < 2) return reply
+        return Promise.resolve(reply).then((told) => {
+          if (told.granted > 0) this.#took(request.policies, told.granted)
           return told
         })
       },
-      giveBack: (parts, at) => {
-        if (at !== undefined && !this.passing) this.spent(parts)
-        return store.giveBack(parts, at)
+      giveBack: (policies, at) => {
+        if (at !== undefined && !this.passing) this.spent(policies)
+        return store.giveBack(policies, at)
       },
-      forget: (places) => {
-        for (const place of places) this.#unknown.add(placeName(place))
-        return store.forget(places)
+      forget: (stateRefs) => {
+        for (const stateRef of stateRefs) this.#unknown.add(placeName(stateRef))
+        return store.forget(stateRefs)
       },
     }
   }
 
-  spent(parts: readonly Part[]): void {
-    for (const part of parts) this.#change(part, -part.cost)
+  spent(policies: readonly PolicyRequest[]): void {
+    for (const policy of policies) this.#change(policy, -policy.cost)
   }
 
-  #took(parts: readonly Part[], times: number): void {
-    for (const part of parts) {
-      const held = this.#change(part, part.cost * times)
-      const most = limitOf(part.policy) * this.#share
+  #took(policies: readonly PolicyRequest[], times: number): void {
+    for (const policy of policies) {
+      const held = this.#change(policy, policy.cost * times)
+      const most = limitOf(policy.policy) * this.#share
       this.#book.require(
-        held <= most || this.#unknown.has(placeName(part)),
+        held <= most || this.#unknown.has(placeName(policy)),
         "no more than a share of the limit is held",
-        () => `${this.#name} ${placeName(part)}: ${held} of ${most}`,
+        () => `${this.#name} ${placeName(policy)}: ${held} of ${most}`,
       )
     }
   }
 
-  #change(place: Place, units: number): number {
-    const held = (this.#held.get(placeName(place)) ?? 0) + units
-    this.#held.set(placeName(place), held)
+  #change(stateRef: StateRef, units: number): number {
+    const held = (this.#held.get(placeName(stateRef)) ?? 0) + units
+    this.#held.set(placeName(stateRef), held)
     return held
   }
 }

@@ -1,10 +1,13 @@
-import type { Answer, MemoryStore, Store } from "sluice"
+import { type MemoryStore, SluiceError, type Store } from "sluice"
 import type { RedisClient } from "sluice/redis"
+import type { StoreReply } from "sluice/store"
+import { isPromise } from "../../src/deferred.js"
 import { Breaker } from "../../src/layers/breaker.js"
 import { Deadlines } from "../../src/layers/deadlines.js"
 import { Block, Lease } from "../../src/layers/leased-key.js"
-import { Group } from "../../src/stores/redis/group.js"
+import { Coalesced } from "../../src/stores/redis/batcher.js"
 import { Line } from "../../src/waiting/line.js"
+import { QueueRoom } from "../../src/waiting/queue-room.js"
 import { MAX_WAITS } from "./shape.js"
 import type { Bug } from "./world.js"
 
@@ -26,15 +29,17 @@ function isUnknown(error: unknown): boolean {
   return /closed|ECONNRESET|max retries|timed out|timeout/.test(String((error as Error).message))
 }
 
-/** Bugs that somebody might make, each with the law that it breaks. */
-export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
+/** A bug that somebody might make. With a `law`, that is the one that must find it. */
+type PlantedBug = Bug & { readonly name: string; readonly law?: string }
+
+export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "what may have run is sent again",
     client: (client) => ({
       ...client,
-      runByHash: (sha, keys, args) =>
-        client.runByHash(sha, keys, args).catch((error: unknown) => {
-          if (isUnknown(error)) return client.runByHash(sha, keys, args)
+      run: (...call) =>
+        client.run(...call).catch((error: unknown) => {
+          if (isUnknown(error)) return client.run(...call)
           throw error
         }),
     }),
@@ -43,8 +48,8 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "what may have run is called refused",
     client: (client: RedisClient) => ({
       ...client,
-      runByHash: (sha, keys, args) =>
-        client.runByHash(sha, keys, args).catch((error: unknown) => {
+      run: (...call) =>
+        client.run(...call).catch((error: unknown) => {
           throw isUnknown(error) ? new Error("The client is closed") : error
         }),
     }),
@@ -53,7 +58,7 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "what was granted too late is kept",
     beneathOutage: (store) => ({
       ...store,
-      giveBack: (parts, at) => (at === undefined ? store.giveBack(parts) : undefined),
+      giveBack: (policies, at) => (at === undefined ? store.giveBack(policies) : undefined),
     }),
   },
   {
@@ -72,20 +77,20 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "a denial is remembered through a reset",
     aboveDenyCache: (cache, store) => ({
       ...cache,
-      forget: (places) => store.forget(places),
-      giveBack: (parts, at) => store.giveBack(parts, at),
+      forget: (stateRefs) => store.forget(stateRefs),
+      giveBack: (policies, at) => store.giveBack(policies, at),
     }),
   },
   {
     name: "of equal asks one too many is granted",
     install: () =>
       patched(
-        Group.prototype,
+        Coalesced.prototype,
         "answer",
         (was) =>
-          function (this: Group, answer) {
-            const short = this.size > 1 && answer.granted < this.size
-            was.call(this, short ? { ...answer, granted: answer.granted + 1 } : answer)
+          function (this: Coalesced, reply) {
+            const short = this.size > 1 && reply.granted < this.size
+            was.call(this, short ? { ...reply, granted: reply.granted + 1 } : reply)
           },
       ),
   },
@@ -131,10 +136,12 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "what was spent without the store is not charged to it",
     beneathOutage: (store) => ({
       ...store,
-      ask(ask) {
+      decide(request) {
         // those of callers may lie as far ahead as their turns
-        const isCallers = MAX_WAITS.includes((ask.maxWait ?? 0) / 1_000)
-        return ask.mode === "charge" && !isCallers ? { granted: 1, levels: [], at: 0 } : store.ask(ask)
+        const isCallers = MAX_WAITS.includes((request.maxWait ?? 0) / 1_000)
+        return request.mode === "charge" && !isCallers
+          ? { granted: 1, levels: [], at: 0 }
+          : store.decide(request)
       },
     }),
   },
@@ -152,9 +159,9 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "what is given back counts twice",
     server: (store) =>
       changed(store, {
-        giveBack: (parts, at) =>
+        giveBack: (policies, at) =>
           store.giveBack(
-            parts.map((part) => ({ ...part, cost: part.cost * 2 })),
+            policies.map((policy) => ({ ...policy, cost: policy.cost * 2 })),
             at,
           ),
       }),
@@ -165,7 +172,7 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
       const settled = new Set<string>()
       return changed(store, {
         settle(settlement) {
-          const name = settlement.place.scope.id
+          const name = settlement.ref.ref.id
           if (!store.settle(settlement) && !settled.has(name)) return false
           settled.add(name)
           return true
@@ -181,10 +188,11 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "a denial spends",
     server: (store) =>
       changed(store, {
-        ask(ask) {
-          const answer = store.ask(ask)
-          if (ask.mode === "spend" && answer.granted === 0) store.ask({ ...ask, mode: "charge", maxWait: 0 })
-          return answer
+        decide(request) {
+          const reply = store.decide(request)
+          if (request.mode === "spend" && reply.granted === 0)
+            store.decide({ ...request, mode: "charge", maxWait: 0 })
+          return reply
         },
       }),
   },
@@ -204,6 +212,88 @@ export const plantedBugs: readonly (Bug & { readonly name: string })[] = [
     name: "the turns of those who give up are kept",
     install: () => patched(Line.prototype, "leftOver", () => () => undefined),
   },
+  {
+    name: "a full queue refuses before the store is asked",
+    law: "no request that the store would grant now is refused because of waiters",
+    install() {
+      const places = new WeakMap<QueueRoom, number>()
+      const undoTake = patched(
+        QueueRoom.prototype,
+        "take",
+        (was) =>
+          function (this: QueueRoom, key) {
+            places.set(this, (places.get(this) ?? 0) + 1)
+            const release = was.call(this, key)
+            let isHeld = true
+            return () => {
+              if (isHeld) places.set(this, (places.get(this) as number) - 1)
+              isHeld = false
+              release()
+            }
+          },
+      )
+      const undoHasRoom = patched(
+        QueueRoom.prototype,
+        "hasRoom",
+        () =>
+          function (this: QueueRoom) {
+            if ((places.get(this) ?? 0) >= 3) throw new SluiceError("QUEUE_FULL", "3 requests wait")
+            return true
+          },
+      )
+      return () => {
+        undoTake()
+        undoHasRoom()
+      }
+    },
+  },
+  {
+    name: "a store refuses turns to others while somebody waits",
+    law: "no request that the store would grant now is refused because of waiters",
+    server: (store) => {
+      let waits = 0
+      return changed(store, {
+        decide(request) {
+          if (request.mode !== "book") return store.decide(request)
+          const { granted, levels, at, turn = at } = store.decide({ ...request, mode: "peek" })
+          if (at < waits) return { granted: 0, levels, at, turn: waits }
+          const reply = store.decide(request)
+          if (granted === 0) waits = reply.turn ?? turn
+          return reply
+        },
+      })
+    },
+  },
+  {
+    name: "turns that are given up are lost",
+    law: "aborted waiters lock no key",
+    server: (store) => changed(store, { leave: () => {} }),
+  },
+  {
+    name: "a server that cannot write is not asked by a peek",
+    law: "an exhausted key is never admitted while the store could still deny it",
+    client: (client) => ({
+      ...client,
+      run: (command, script, keys, args) =>
+        script.endsWith("_ro")
+          ? Promise.reject(new Error("ERR refused"))
+          : client.run(command, script, keys, args),
+    }),
+  },
+  {
+    name: "a server that cannot write is given up",
+    law: "a store is not given up because it cannot write",
+    beneathOutage: (store) => ({
+      ...store,
+      decide(request) {
+        const reply = store.decide(request)
+        if (!isPromise(reply)) return reply
+        return reply.then(undefined, (error: unknown) => {
+          throw new SluiceError("STORE_REFUSED", String(error))
+        })
+      },
+    }),
+  },
 ]
 
 function changed(store: MemoryStore, change: Partial<MemoryStore>): MemoryStore {
@@ -212,17 +302,17 @@ function changed(store: MemoryStore, change: Partial<MemoryStore>): MemoryStore 
 
 /** Remembers denials, whatever they say of when to ask again. */
 function rememberingFor(ms: number, store: Store): Store {
-  const denied = new Map<string, { answer: Answer; until: number }>()
+  const denied = new Map<string, { answer: StoreReply; until: number }>()
   return {
     ...store,
-    ask(ask) {
-      const name = JSON.stringify(ask.parts)
+    decide(request) {
+      const name = JSON.stringify(request.policies)
       const known = denied.get(name)
-      if (ask.mode !== "spend") return store.ask(ask)
+      if (request.mode !== "spend") return store.decide(request)
       if (known !== undefined && known.until > performance.now()) return { ...known.answer, source: "cache" }
-      return Promise.resolve(store.ask(ask)).then((answer) => {
-        if (answer.granted === 0) denied.set(name, { answer, until: performance.now() + ms })
-        return answer
+      return Promise.resolve(store.decide(request)).then((reply) => {
+        if (reply.granted === 0) denied.set(name, { answer: reply, until: performance.now() + ms })
+        return reply
       })
     },
   }

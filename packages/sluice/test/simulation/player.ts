@@ -46,7 +46,9 @@ export class Player {
   }
 
   tryAcquire(key: string, cost: number | Record<string, number>): Promise<Decision | undefined> {
-    return this.#follow(`try ${key} ${JSON.stringify(cost)}`, () => this.#made.tryAcquire(key, { cost }))
+    return this.#follow(`try ${key} ${JSON.stringify(cost)}`, () =>
+      this.#made.tryAcquire(key, { cost: this.#ofEach(cost) }),
+    )
   }
 
   /** Asks for a key of another limiter of the process along with one of this. */
@@ -57,15 +59,15 @@ export class Player {
   }
 
   peek(key: string, cost: number): void {
-    this.#follow(`peek ${key} ${cost}`, () => this.#made.peek(key, { cost }))
+    this.#follow(`peek ${key} ${cost}`, () => this.#made.peek(key, { cost: this.#ofEach(cost) }))
   }
 
   charge(key: string, cost: number): void {
-    this.#follow(`charge ${key} ${cost}`, () => this.#made.charge(key, cost))
+    this.#follow(`charge ${key} ${cost}`, () => this.#made.charge(key, this.#ofEach(cost)))
   }
 
   refund(key: string, cost: number): void {
-    this.#follow(`refund ${key} ${cost}`, () => this.#made.refund(key, cost))
+    this.#follow(`refund ${key} ${cost}`, () => this.#made.refund(key, this.#ofEach(cost)))
   }
 
   reset(key: string): void {
@@ -75,14 +77,16 @@ export class Player {
   /** Reserves, and settles by another or the same process when told. */
   async reserve(key: string, cost: number, later: (settle: (by: Player, actual: number) => void) => void) {
     const reserved = await this.#follow<Reservation>(`reserve ${key} ${cost}`, () =>
-      this.#made.reserve(key, { cost, ttl: "5m" }),
+      this.#made.reserve(key, { cost: this.#ofEach(cost), ttl: "5m" }),
     )
     if (reserved?.decision.allowed !== true) return
     later((by, actual) => by.settle(key, reserved.id, actual))
   }
 
   settle(key: string, id: string, actual: number): void {
-    this.#follow(`settle ${key} at ${actual}`, () => this.#made.reservation(key, id).settle(actual))
+    this.#follow(`settle ${key} at ${actual}`, () =>
+      this.#made.reservation(key, id).settle(this.#ofEach(actual)),
+    )
   }
 
   /** Waits, for as long as `timeout` milliseconds if that is given, and gives up after `patience`. */
@@ -97,11 +101,20 @@ export class Player {
       this.#laws.timeline.at(this.#laws.timeline.now + patience * 1_000, owner, () => abort.abort(ABORTED))
     }
     this.#laws.line = line
-    const waited = this.#follow<Decision>(`wait ${key} ${cost} at most ${most}`, () =>
-      timeout === undefined
-        ? this.#made.acquire(key, { cost, signal })
-        : this.#made.tryAcquire(key, { cost, signal, timeout }),
-    )
+    const waited = this.#follow<Decision>(`wait ${key} ${cost} at most ${most}`, () => {
+      const { asks } = this.#guard
+      const call =
+        timeout === undefined
+          ? this.#made.acquire(key, { cost: this.#ofEach(cost), signal })
+          : this.#made.tryAcquire(key, { cost: this.#ofEach(cost), signal, timeout })
+      const asked = this.#guard.asks > asks
+      return call.catch((error: unknown) => {
+        const isFull = error instanceof SluiceError && error.code === "QUEUE_FULL"
+        const law = "no request that the store would grant now is refused because of waiters"
+        this.#laws.book.require(asked || !isFull, law, () => `${line}: the store was not asked`)
+        throw error
+      })
+    })
     this.#laws.line = undefined
     waited.then((decision) => {
       if (decision?.allowed === true) this.#goes(waiter, decision)
@@ -137,16 +150,23 @@ export class Player {
     this.#laws.book.require(took <= 2_005, "closing takes two seconds at the most", () => `${took} ms`)
   }
 
+  /** The same cost under every policy of the limiter. */
+  #ofEach(cost: number | Record<string, number>): number | Record<string, number> {
+    const names = Object.keys(this.limiter.policies)
+    if (typeof cost !== "number" || names.includes("default")) return cost
+    return Object.fromEntries(names.map((name) => [name, cost]))
+  }
+
   #goes(waiter: ReturnType<Laws["waiting"]["join"]>, decision: Decision): void {
     const { book, balance, admissions, waiting } = this.#laws
     const turn = waiting.woken(waiter)
     if (turn === undefined) return
-    const { parts, answer } = turn
-    const degraded = answer.source === "fallback"
+    const { parts: policies, answer: reply } = turn
+    const degraded = reply.source === "fallback"
     book.require(decision.degraded === degraded, "degraded decisions say so", () => waiter.line)
     if (degraded) return
-    balance.admitted(this.owner.name, parts)
-    admissions.admitTurn(parts, answer.marks ?? [])
+    balance.admitted(this.owner.name, policies)
+    admissions.admitTurn(policies, reply.receipt ?? [])
   }
 
   /** Makes a call and says what came of it; undefined if it was rejected. */

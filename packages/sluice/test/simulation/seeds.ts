@@ -1,11 +1,12 @@
 import { expect } from "vitest"
+import { varied } from "../support/seed.js"
 import { type Run, simulate } from "./simulate.js"
 import type { Bug } from "./world.js"
 
 const env = (name: string) => (process.env[name] === undefined ? undefined : Number(process.env[name]))
 
 /** How many seeds are run, unless `SIM_SEEDS` says otherwise. */
-export const SEEDS = 400
+export const SEEDS = 200
 
 /** Whether one seed is run again, and nothing else is wanted. */
 export const replaying = env("SIM_SEED") !== undefined
@@ -14,12 +15,12 @@ export const replaying = env("SIM_SEED") !== undefined
  * The seeds of one of several parts: all those from `SIM_FROM` on, `SIM_SEEDS` of them, dealt out in turns; or `SIM_SEED`
  * alone, which falls to the first part.
  */
-export function seedsOf(part: number, parts: number): number[] {
+export function seedsOf(policy: number, policies: number): number[] {
   const only = env("SIM_SEED")
-  if (only !== undefined) return part === 0 ? [only] : []
-  const from = env("SIM_FROM") ?? 1
+  if (only !== undefined) return policy === 0 ? [only] : []
+  const from = env("SIM_FROM") ?? varied(1)
   const count = env("SIM_SEEDS") ?? SEEDS
-  return Array.from({ length: count }, (_, i) => from + i).filter((seed) => seed % parts === part)
+  return Array.from({ length: count }, (_, i) => from + i).filter((seed) => seed % policies === policy)
 }
 
 /** Runs seeds one after the other; fails with the first that breaks a law. */

@@ -219,7 +219,7 @@ export class Link {
 export function clientOf(
   links: readonly Link[],
   read: ReturnType<typeof scriptCalls>,
-  record: (sha: string, keys: readonly string[], args: readonly string[]) => void,
+  record: (keys: readonly string[], args: readonly string[]) => void,
 ): RedisClient {
   const linkOf = (keys: readonly string[]): Link => {
     const tag = Number(/\{(\d+)\}/.exec(keys[0] as string)?.[1])
@@ -227,16 +227,20 @@ export function clientOf(
   }
   return {
     clustered: links.length > 1,
-    runByHash(sha, keys, args) {
+    run(command, script, keys, args) {
       const link = linkOf(keys)
       const call = read(keys, args)
-      record(sha, keys, args)
-      return link.send(call, () => link.server.runByHash(link.owner.name, sha, call))
+      if (command !== "EVAL") record(keys, args)
+      return link.send(call, () => link.server.run(link.owner.name, command, script, call))
     },
-    runByText(source, keys, args) {
-      const link = linkOf(keys)
-      const call = read(keys, args)
-      return link.send(call, () => link.server.runByText(link.owner.name, source, call))
-    },
+    load: (library) =>
+      Promise.all(
+        links.map((link) =>
+          link.send({ now: undefined, asks: [] }, () => {
+            link.server.load(library)
+            return { values: [], failed: [] }
+          }),
+        ),
+      ),
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { type MemoryStore, memoryStore } from "sluice"
+import type { RunCommand } from "../../src/stores/redis/client.js"
 import { type Outcome, runOn, type WireAsk, type WireCall } from "./script-call.js"
 import { EPOCH, type Timeline } from "./timeline.js"
 
@@ -51,6 +52,12 @@ const TAKES = 20
 
 const hashes = new Map<string, string>()
 
+function shaOf(text: string): string {
+  const sha = hashes.get(text) ?? createHash("sha1").update(text).digest("hex")
+  hashes.set(text, sha)
+  return sha
+}
+
 /**
  * A server that answers calls of the script with the algorithms in TypeScript, in one step each, by a clock of its own.
  * It can lose its newest writes, all of them, its scripts, or its mind.
@@ -60,6 +67,7 @@ export class SimulatedServer {
   readonly #timeline: Timeline
   readonly #onExecuted: (executed: Executed) => void
   readonly #scripts = new Set<string>()
+  readonly #functions = new Set<string>()
   readonly #time = { us: 0 }
   readonly #tamper: (store: MemoryStore) => MemoryStore
   #store: MemoryStore
@@ -101,18 +109,24 @@ export class SimulatedServer {
     return this.#epoch
   }
 
-  runByHash(from: string, sha: string, call: WireCall): Reply {
-    if (this.refusal !== "OOM" && this.refusal !== "READONLY") this.#refuse()
-    if (!this.#scripts.has(sha)) throw new ServerError("NOSCRIPT No matching script. Please use EVAL.")
+  /** Runs a call as Redis would: a full server or a replica refuses a writing function before it runs. */
+  run(from: string, command: RunCommand, script: string, call: WireCall): Reply {
+    const isWritingFunction = command === "FCALL" && !script.endsWith("_ro")
+    if (isWritingFunction || (this.refusal !== "OOM" && this.refusal !== "READONLY")) this.#refuse()
+    if (command === "FCALL" && !this.#functions.has(script.replace(/_ro$/, "")))
+      throw new ServerError("ERR Function not found")
+    if (command === "EVALSHA" && !this.#scripts.has(script))
+      throw new ServerError("NOSCRIPT No matching script. Please use EVAL.")
+    if (command === "EVAL") this.#scripts.add(shaOf(script))
     return this.#run(from, call)
   }
 
-  runByText(from: string, source: string, call: WireCall): Reply {
-    if (this.refusal !== "OOM" && this.refusal !== "READONLY") this.#refuse()
-    const sha = hashes.get(source) ?? createHash("sha1").update(source).digest("hex")
-    hashes.set(source, sha)
-    this.#scripts.add(sha)
-    return this.#run(from, call)
+  /** Loads a function library, as FUNCTION LOAD does. */
+  load(library: string): void {
+    this.#refuse()
+    const name = /^#!lua name=(\w+)/.exec(library)?.[1] as string
+    if (this.#functions.has(name)) throw new ServerError(`ERR Library '${name}' already exists`)
+    this.#functions.add(name)
   }
 
   /** Runs calls one after the other, in the order in which they have arrived. */
@@ -129,13 +143,15 @@ export class SimulatedServer {
   }
 
   /** Looks without anybody knowing, at a time of its clock. */
-  look(ask: WireAsk, us = this.us): Outcome {
+  look(request: WireAsk, us = this.us): Outcome {
     this.#time.us = us
-    return runOn(this.#store, ask)
+    return runOn(this.#store, request)
   }
 
+  /** Loses scripts and functions, as SCRIPT FLUSH and FUNCTION FLUSH do. */
   flushScripts(): void {
     this.#scripts.clear()
+    this.#functions.clear()
   }
 
   /** Starts again: with all its data, without any, or without what came in the last microseconds. */
@@ -149,9 +165,10 @@ export class SimulatedServer {
     else for (const each of lost) each.lost = true
     this.#history = this.#history.filter(({ time }) => time <= since)
     this.#store = this.#newStore()
-    for (const { at, asks, outcomes } of this.#history) {
+    for (const { at, asks: requests, outcomes } of this.#history) {
       this.#time.us = at
-      for (const [i, ask] of asks.entries()) if (!(outcomes[i] instanceof Error)) runOn(this.#store, ask)
+      for (const [i, request] of requests.entries())
+        if (!(outcomes[i] instanceof Error)) runOn(this.#store, request)
     }
     return loses === "everything" ? [] : lost
   }
@@ -171,13 +188,13 @@ export class SimulatedServer {
     if (this.refusal !== undefined) throw new ServerError(texts[this.refusal])
   }
 
-  #run(from: string, { now, asks }: WireCall): Reply {
+  #run(from: string, { now, asks: requests }: WireCall): Reply {
     const at = now ?? this.us
     this.#time.us = at
     const wrongs: WireAsk[] = []
-    const outcomes = asks.map((ask) => {
-      const outcome = this.#answer(ask)
-      if (this.#wasWrong(ask, outcome)) wrongs.push(ask)
+    const outcomes = requests.map((request) => {
+      const outcome = this.#answer(request)
+      if (this.#wasWrong(request, outcome)) wrongs.push(request)
       return outcome
     })
     const executed = {
@@ -187,7 +204,7 @@ export class SimulatedServer {
       v: now === undefined ? this.v : now - EPOCH,
       epoch: this.#epoch,
       from,
-      asks,
+      asks: requests,
       outcomes,
       lost: false,
       wrongs,
@@ -199,23 +216,24 @@ export class SimulatedServer {
       if (outcome instanceof Error) values.push([outcome.message])
       else values.push(...outcome.reply)
     }
-    return { values, failed: asks.filter((_, i) => outcomes[i] instanceof Error) }
+    return { values, failed: requests.filter((_, i) => outcomes[i] instanceof Error) }
   }
 
   /** Whether a denial has changed something: who looks right after it is told otherwise. */
-  #wasWrong(ask: WireAsk, outcome: Outcome | Error): boolean {
-    if (ask.mode !== "spend" || outcome instanceof Error || outcome.granted > 0) return false
-    const { reply } = runOn(this.#store, { ...ask, mode: "peek" })
+  #wasWrong(request: WireAsk, outcome: Outcome | Error): boolean {
+    if (request.mode !== "spend" || outcome instanceof Error || outcome.granted > 0) return false
+    const { reply } = runOn(this.#store, { ...request, mode: "peek" })
     return reply.some((value, i) => value !== outcome.reply[i])
   }
 
   /** What would write fails on a server that is full, or a replica; the rest of the call goes on. */
-  #answer(ask: WireAsk): Outcome | Error {
+  #answer(request: WireAsk): Outcome | Error {
     const { refusal } = this
-    if (refusal !== "OOM" && refusal !== "READONLY") return runOn(this.#store, ask)
-    if (ask.mode === "peek" || (ask.mode === "forget" && refusal === "OOM")) return runOn(this.#store, ask)
-    if (ask.mode !== "spend") return new ServerError(texts[refusal])
-    const seen = runOn(this.#store, { ...ask, mode: "peek" })
+    if (refusal !== "OOM" && refusal !== "READONLY") return runOn(this.#store, request)
+    if (request.mode === "peek" || (request.mode === "forget" && refusal === "OOM"))
+      return runOn(this.#store, request)
+    if (request.mode !== "spend") return new ServerError(texts[refusal])
+    const seen = runOn(this.#store, { ...request, mode: "peek" })
     return seen.granted > 0 ? new ServerError(texts[refusal]) : seen
   }
 }

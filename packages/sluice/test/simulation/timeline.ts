@@ -86,32 +86,32 @@ export class Timeline {
 
   #push(event: Event): void {
     const heap = this.#heap
-    let place = heap.length
+    let stateRef = heap.length
     heap.push(event)
-    while (place > 0) {
-      const above = (place - 1) >> 1
+    while (stateRef > 0) {
+      const above = (stateRef - 1) >> 1
       if (!isBefore(event, heap[above] as Event)) break
-      heap[place] = heap[above] as Event
-      place = above
+      heap[stateRef] = heap[above] as Event
+      stateRef = above
     }
-    heap[place] = event
+    heap[stateRef] = event
   }
 
   #pop(): void {
     const heap = this.#heap
     const last = heap.pop()
     if (last === undefined || heap.length === 0) return
-    let place = 0
+    let stateRef = 0
     for (;;) {
-      const left = place * 2 + 1
+      const left = stateRef * 2 + 1
       if (left >= heap.length) break
       const right = left + 1
       const least = right < heap.length && isBefore(heap[right] as Event, heap[left] as Event) ? right : left
       if (!isBefore(heap[least] as Event, last)) break
-      heap[place] = heap[least] as Event
-      place = least
+      heap[stateRef] = heap[least] as Event
+      stateRef = least
     }
-    heap[place] = last
+    heap[stateRef] = last
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Answer, Part, Turn } from "sluice"
+import type { PolicyRequest, StoreReply, Turn } from "sluice/store"
 import type { LawBook } from "./law-book.js"
 import type { Owner, Timeline } from "./timeline.js"
 
@@ -15,8 +15,8 @@ export interface Waiter {
 /** A turn that a process holds. */
 export interface HeldTurn {
   readonly due: number
-  readonly parts: readonly Part[]
-  readonly answer: Answer
+  readonly parts: readonly PolicyRequest[]
+  readonly answer: StoreReply
   /** How long the process had been held up when it was booked. */
   readonly stalled: number
 }
@@ -48,20 +48,20 @@ export class WaitingLaws {
   }
 
   /** A turn is booked for a line. */
-  booked(owner: Owner, line: string, parts: readonly Part[], answer: Answer): void {
+  booked(owner: Owner, line: string, policies: readonly PolicyRequest[], reply: StoreReply): void {
     // as the library counts it, to the last bit
-    const due = this.#timeline.now / 1_000 + ((answer.turn ?? answer.at) - answer.at) / 1_000
+    const due = this.#timeline.now / 1_000 + ((reply.turn ?? reply.at) - reply.at) / 1_000
     const { turns } = this.#line(line)
-    let place = turns.length
-    while (place > 0 && (turns[place - 1] as HeldTurn).due > due) place -= 1
-    turns.splice(place, 0, { due, parts, answer, stalled: owner.stalled })
+    let stateRef = turns.length
+    while (stateRef > 0 && (turns[stateRef - 1] as HeldTurn).due > due) stateRef -= 1
+    turns.splice(stateRef, 0, { due, parts: policies, answer: reply, stalled: owner.stalled })
   }
 
   /** A turn is given back; what is known of it. */
-  left(from: string, { parts, at, marks }: Turn): HeldTurn | undefined {
+  left(from: string, { policies, at, receipt }: Turn): HeldTurn | undefined {
     for (const [name, { turns }] of this.#lines) {
       if (!name.startsWith(`${from} `)) continue
-      const index = turns.findLastIndex((turn) => turn.parts === parts && turn.answer.marks === marks)
+      const index = turns.findLastIndex((turn) => turn.parts === policies && turn.answer.receipt === receipt)
       if (index < 0) continue
       return turns.splice(index, 1)[0]
     }

@@ -1,14 +1,15 @@
-import { createLimiter, type MemoryStore, type Place, type Policy, type Store } from "sluice"
+import { createLimiter, type MemoryStore, type Policy, type Store } from "sluice"
 import { type RedisClient, redisStore } from "sluice/redis"
-import { tagOf } from "../../src/stores/redis/slot-tag.js"
+import type { StateRef } from "sluice/store"
+import { tagOf } from "../../src/stores/redis/keys.js"
 import type { Victims } from "./faults.js"
 import { GuardLaws } from "./guard-laws.js"
 import { LawBook } from "./law-book.js"
 import { Laws } from "./laws.js"
+import { listened, type Tampering } from "./layer-probes.js"
 import { type Made, Player } from "./player.js"
 import { Random } from "./random.js"
 import { scriptCalls } from "./script-call.js"
-import { listened, type Tampering } from "./seams.js"
 import { type LimiterShape, type ProcessShape, type Shape, shapeOf } from "./shape.js"
 import { clientOf, Link } from "./simulated-network.js"
 import { SimulatedServer } from "./simulated-server.js"
@@ -26,7 +27,6 @@ export interface Bug extends Tampering {
 
 /** A call as it left a process, and the time by which it was to be decided. */
 export interface Recorded {
-  readonly sha: string
   readonly keys: readonly string[]
   readonly args: readonly string[]
 }
@@ -59,7 +59,8 @@ export class World {
     const { limiters, processes, servers, callersClock } = this.shape
     const policies: Policy[] = limiters.flatMap((limiter) => Object.values(limiter.policies))
     this.#read = scriptCalls(policies)
-    const serverOf = (place: Place) => this.servers[Number(tagOf(place)) % servers] as SimulatedServer
+    const serverOf = (stateRef: StateRef) =>
+      this.servers[Number(tagOf(stateRef)) % servers] as SimulatedServer
     const longest = (of: "maxWait" | "deadline") =>
       Math.max(...limiters.map((limiter) => limiter[of])) * 1_000
     const clocks = {
@@ -133,7 +134,7 @@ export class World {
   #storeOf(owner: Owner, { denyCache }: ProcessShape, { client: tamper, ...tampering }: Bug): Store {
     const { callersClock, retryFor } = this.shape
     const own = this.links.filter((link) => link.owner === owner)
-    const client = clientOf(own, this.#read, (sha, keys, args) => this.#record(own, sha, keys, args))
+    const client = clientOf(own, this.#read, (keys, args) => this.#record(own, keys, args))
     const inner = redisStore(tamper?.(client) ?? client, {
       denyCache,
       retryFor,
@@ -153,9 +154,9 @@ export class World {
     return { made, guard }
   }
 
-  #record([link]: readonly Link[], sha: string, keys: readonly string[], args: readonly string[]): void {
+  #record([link]: readonly Link[], keys: readonly string[], args: readonly string[]): void {
     const [now, ...rest] = args as [string, ...string[]]
     const time = now === "" ? String((link as Link).server.us) : now
-    if (this.recorded.length < MOST_RECORDED) this.recorded.push({ sha, keys, args: [time, ...rest] })
+    if (this.recorded.length < MOST_RECORDED) this.recorded.push({ keys, args: [time, ...rest] })
   }
 }

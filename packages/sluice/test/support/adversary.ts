@@ -4,15 +4,15 @@ import type { Grant } from "./bounds.js"
 import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "./moves.js"
 import { limitOf } from "./policy-kinds.js"
 import type { Reference } from "./reference.js"
-import { scope } from "./reference.js"
+import { ref } from "./reference.js"
 
 /** One attempt to get more than the policy allows. */
 export interface Attempt {
   readonly move: Move
   readonly size: Size
-  /** How many at once; 0 is as many as there can be. */
+  /** How many at once. 0 means as many as possible. */
   readonly count: number
-  /** Which of the policies, where there are two. */
+  /** Which policy, if there are two. */
   readonly turn: 0 | 1
 }
 
@@ -26,7 +26,7 @@ export const attempts = fc.array(
   { minLength: 2, maxLength: 24, size: "max" },
 )
 
-/** Makes attempts on one key, whose clock only goes forward; the grants of each policy. */
+/** Makes attempts on one key with a clock that only goes forward. Returns the grants of each policy. */
 export function grantsOf(
   subject: Reference,
   policies: readonly [Policy] | readonly [Policy, Policy],
@@ -39,10 +39,13 @@ export function grantsOf(
     const index = turn % policies.length
     const policy = policies[index] as Policy
     now = moved(now, move, { policy, edges })
-    const parts = [{ scope, key: "key", policy, cost: costOf(size, policy) }]
-    const answer = subject.ask({ parts, count: count === 0 ? limitOf(policy) : count, mode: "spend" }, now)
-    if (answer.granted > 0) grants[index]?.push({ at: now, units: answer.granted * costOf(size, policy) })
-    edges = edgesOf(parts, answer, now)
+    const parts = [{ ref: ref, key: "key", policy, cost: costOf(size, policy) }]
+    const reply = subject.ask(
+      { policies: parts, count: count === 0 ? limitOf(policy) : count, mode: "spend" },
+      now,
+    )
+    if (reply.granted > 0) grants[index]?.push({ at: now, units: reply.granted * costOf(size, policy) })
+    edges = edgesOf(parts, reply, now)
   }
   return grants
 }

@@ -1,21 +1,21 @@
 import type { Load, Recorded } from "./bursts.js"
 import { startWorkers } from "./workers.js"
 
-/** What a process does: asks a limiter of this name, that never refills during a test. */
+/** The task of a process: requests to a limiter of this name, which never refills during a test. */
 export interface Task {
   readonly name: string
   readonly limit: number
   readonly load: Load
 }
 
-/** What it asked and heard, and in how many calls to Redis. */
+/** The operations of a process with their replies, and the number of calls to Redis. */
 export interface Work {
   readonly operations: readonly Recorded[]
   readonly calls: number
 }
 
 export interface Askers {
-  /** Gives each process its task, all at the same time. */
+  /** Gives all processes their tasks at the same time. */
   work(tasks: readonly Task[]): Promise<Work[]>
   stop(): Promise<void>
 }

@@ -4,15 +4,15 @@ import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import type { Task, Work } from "./asker-processes.js"
 import { askInBursts } from "./bursts.js"
 
-// The program of a process that asks, `asker.ts <port of Redis>`: it says "ready" and answers each task with its work.
+// A worker process that sends requests: `asker.ts <port of Redis>`. It prints "ready" and replies to each task with a report.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 const through = ioredis(client)
 let calls = 0
 const counting: RedisClient = {
   ...through,
-  runByHash(...call) {
+  run(...call) {
     calls += 1
-    return through.runByHash(...call)
+    return through.run(...call)
   },
 }
 const store = redisStore(counting)

@@ -9,10 +9,10 @@ export function boundOf(policy: Policy): Bound {
   if ("window" in policy) {
     const limit = BigInt(policy.limit)
     const window = BigInt(policy.window) * 1_000n
-    // the windows that a span of `span` microseconds and a bit touches when it begins with one of them
+    // The number of windows that a slightly longer span touches if it starts with a window.
     const touched = (span: bigint) => span / window + 1n
     if (policy.algorithm !== "fixedWindow") return (units, span) => units <= limit * touched(span)
-    // a window that opens with its first use has that unit at its very beginning
+    // A window that opens with its first use has that unit at its start.
     const first = policy.align === "first" ? 1n : 0n
     return (units, span) => units <= limit * (touched(span) + 1n) - first
   }
@@ -28,7 +28,7 @@ export interface Grant {
   readonly units: number
 }
 
-/** Throws when the grants between any two of them are more than the bound. */
+/** Throws if the grants between any two of them exceed the bound. */
 export function checkBound(bound: Bound, grants: readonly Grant[]): void {
   const times = grants.map(({ at }) => BigInt(at))
   const amounts = grants.map(({ units }) => BigInt(units))

@@ -1,15 +1,15 @@
 import type { Decision, Limiter } from "sluice"
 import type { Operation } from "./linearizable.js"
 
-/** An operation, on which key, and who answered it. */
+/** An operation with its key and the source of its reply. */
 export type Recorded = Operation & { readonly key: string; readonly source?: Decision["source"] }
 
 export interface Load {
-  /** Who asks, for reports. */
+  /** The name of the caller, for reports. */
   readonly by: string
   readonly seed: number
   readonly keys: readonly string[]
-  /** How many operations, at the least. */
+  /** The least number of operations. */
   readonly operations: number
   /** Whether there are refunds and resets among them. */
   readonly gifts: boolean
@@ -18,7 +18,7 @@ export interface Load {
 const COSTS = [1, 1, 1, 2, 2, 3, 5, 8]
 const MOST_AT_ONCE = 24
 
-/** Two callers at once ask in bursts, each of them in one turn of the event loop; what they asked and heard. */
+/** Two concurrent callers send bursts, each within one tick. Returns their operations with the replies. */
 export async function askInBursts(limiter: Limiter, load: Load): Promise<Recorded[]> {
   const random = randomFrom(load.seed)
   const recorded: Recorded[] = []
@@ -54,7 +54,7 @@ async function operate(limiter: Limiter, { by, keys, gifts }: Load, random: () =
   return { kind, cost, allowed, remaining, source, invokedAt, respondedAt: now(), by, key }
 }
 
-/** The time by the clock that all processes of a machine share; rounded, it tells less of an order, never another. */
+/** The time of the clock that all processes of a machine share. Rounding may hide an order, but never reverses it. */
 function now(): number {
   return Number(process.hrtime.bigint())
 }

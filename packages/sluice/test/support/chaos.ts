@@ -18,20 +18,20 @@ import { glide, ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, re
 import { strict } from "./clients.js"
 import { unguarded } from "./unguarded.js"
 
-/** Milliseconds that a call may be late; nothing is taken off for a process that was held up. */
+/** Milliseconds that a call may be late, without an allowance for a delayed process. */
 export const LATE = 50
 /** Milliseconds. */
 export const DEADLINE = 500
-/** Where some notice nothing: a process that is held up for longer than the deadline finds everybody late. */
+/** The deadline where some callers must not be affected: a process delayed for longer would time out every call. */
 export const CALM = 2_000
-/** So much that nobody is ever denied. */
+/** So large that no request is ever denied. */
 const PLENTY = 1_000_000
-/** What all callers of the shared key are held to. */
+/** The policy of the shared key. */
 export const shared = { capacity: 50, refill: 100 }
 
 export interface Connection {
   readonly client: RedisClient
-  /** What tells events, where a client does. */
+  /** The event emitters of the client, if it has any. */
   readonly emitter?: EventEmitter
   close(): void
 }
@@ -57,7 +57,7 @@ export const clients: Record<"ioredis" | "node-redis" | "glide", (port: number) 
   },
 }
 
-/** What became of one call. */
+/** The outcome of one call. */
 export interface Call {
   readonly key: string
   readonly startedAt: number
@@ -77,8 +77,8 @@ interface Terms {
 export type Siege = ReturnType<typeof besiege>
 
 /**
- * Keeps 200 callers at a store: half of them ask for a key of their own each time, so that whatever is sent twice
- * shows on the wire, and is never denied; the others all ask for one key.
+ * Keeps 200 callers busy with a store. Half of them use a new key for every request, which is never denied. A request that is
+ * sent twice shows on the wire. The others share one key.
  */
 export function besiege(
   client: RedisClient,
@@ -111,7 +111,7 @@ export function besiege(
   let over = false
   let named = 0
 
-  const time = async (calls: Call[], key: string, ask: () => Promise<Decision>) => {
+  const time = async (calls: Call[], key: string, request: () => Promise<Decision>) => {
     const startedAt = performance.now()
     const end = (outcome: Call["outcome"], degraded = false) => {
       const call = { key, startedAt, endedAt: performance.now(), outcome, degraded }
@@ -119,7 +119,7 @@ export function besiege(
       return call
     }
     try {
-      const { allowed, degraded } = await ask()
+      const { allowed, degraded } = await request()
       return end(allowed ? "allowed" : "denied", degraded)
     } catch (error) {
       const code = error instanceof SluiceError ? error.code : undefined
@@ -133,9 +133,9 @@ export function besiege(
     const key = keyOf(named)
     return time(ofEach, key, () => each.tryAcquire(key))
   }
-  const caller = async (ask: () => Promise<unknown>) => {
+  const caller = async (request: () => Promise<unknown>) => {
     while (!over) {
-      await ask()
+      await request()
       await sleep(20 + Math.random() * 40)
     }
   }
@@ -151,7 +151,7 @@ export function besiege(
     ofEach,
     ofAll,
 
-    /** Milliseconds until the store has answered again, for a caller of such keys. */
+    /** Milliseconds until the store replied again to a caller of such keys. */
     async recovery(keyOf = nameOf): Promise<number> {
       const from = performance.now()
       for (;;) {
@@ -162,7 +162,7 @@ export function besiege(
       }
     },
 
-    /** Ends it, and tells what the callers have met. */
+    /** Stops the callers and returns their outcomes. */
     async end(fault: string) {
       over = true
       await Promise.all(callers)
@@ -186,10 +186,10 @@ export function besiege(
         lag,
         /** Milliseconds by which the slowest call was late. */
         late: longest - deadline,
-        /** How many callers of the shared key were let through, by the store and without it. */
+        /** How many requests of the shared key passed, by the store and without it. */
         admitted: admitted.filter(({ degraded }) => !degraded).length,
         admittedWithout: admitted.filter(({ degraded }) => degraded).length,
-        /** By how many units those were more than the policy admits, in any span of time. */
+        /** By how many units they exceeded the policy, in any span of time. */
         excess: excessOf(admitted.filter(({ degraded }) => !degraded)),
         strangers,
       }
@@ -197,20 +197,20 @@ export function besiege(
       return told
     },
 
-    /** How many units each key has spent in Redis at the most, and how many all of them have. */
+    /** The most units that any key has spent in Redis, and the sum over all keys. */
     async spent() {
       const keys = [...new Set(ofEach.map(({ key }) => key))]
       const looks = createLimiter({
         name: "each",
         policy: fixedWindow({ limit: PLENTY, window: "1h" }),
-        // whoever looks afterwards has no deadline, whose timer would be there for as long
+        // Without a deadline, whose timer would still be pending in the check for leaks.
         store: unguarded(redisStore(client, options)),
       })
       const units = await Promise.all(keys.map(async (key) => PLENTY - (await looks.peek(key)).remaining))
       return { most: Math.max(...units), total: units.reduce((sum, unit) => sum + unit, 0) }
     },
 
-    /** How many of 200 callers of a fresh key are let through where 50 may be. */
+    /** How many of 200 requests of a fresh key pass if the limit is 50. */
     async admitsOf50(): Promise<number> {
       const limiter = createLimiter({
         name: "exact",
@@ -228,8 +228,8 @@ export function besiege(
 }
 
 /**
- * By how many units calls of the shared key were more than its bucket admits, in whatever span of time that is worst:
- * all that began and ended within a span were decided in it.
+ * By how many units the calls of the shared key exceeded its bucket, in the worst span of time. Calls that started and ended
+ * within a span were decided in it.
  */
 function excessOf(admitted: readonly Call[]): number {
   const byEnd = admitted.toSorted((a, b) => a.endedAt - b.endedAt)
@@ -245,7 +245,7 @@ function excessOf(admitted: readonly Call[]): number {
   return worst
 }
 
-/** How many calls the store may have let through between two moments. */
+/** How many calls the store may have allowed between two moments. */
 export function grantedBetween(calls: readonly Call[], from: number, to: number): number {
   const within = ({ startedAt, endedAt }: Call) => endedAt >= from && startedAt <= to
   return calls.filter((call) => call.outcome === "allowed" && !call.degraded && within(call)).length

@@ -18,14 +18,14 @@ import {
 const host = "127.0.0.1"
 Logger.setLoggerConfig("off")
 
-/** Settings that keep ioredis and iovalkey from queueing and from sending again what may have run. */
+/** Settings with which ioredis and iovalkey neither queue calls nor repeat calls that may have run. */
 export const strict = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
 }
 
-/** The same for their Cluster, which sends again on its own account. */
+/** The same for their Cluster, which has its own retries. */
 export const strictCluster = { enableOfflineQueue: false, retryDelayOnFailover: 0, redisOptions: strict }
 
 /** A client behind its adapter. */
@@ -39,7 +39,7 @@ export interface ClientKind {
   readonly name: string
   single(port: number): Promise<Connected>
   cluster(port: number): Promise<Connected>
-  /** Left out where the library knows no Sentinel. */
+  /** Missing if the library does not support Sentinel. */
   sentinel?(port: number, master: string): Promise<Connected>
 }
 
@@ -75,7 +75,7 @@ interface NodeRedisInstance extends NodeRedisLike {
   on(event: "error", listener: () => void): unknown
   connect(): Promise<unknown>
   destroy?(): void
-  /** What version 4 has in place of `destroy`. */
+  /** The method of version 4 instead of `destroy`. */
   disconnect?(): Promise<void>
 }
 
@@ -128,7 +128,7 @@ const glideKind: ClientKind = {
   },
 }
 
-/** Every client that is supported. */
+/** Every supported client. */
 export const clientKinds: readonly ClientKind[] = [
   ioredisKind("ioredis 6", ioredis6),
   ioredisKind("ioredis 5", ioredis5),

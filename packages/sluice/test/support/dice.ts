@@ -1,4 +1,4 @@
-/** Rolls that come out the same every time. */
+/** Pseudo-random rolls, the same in every run. */
 export function dice(seed: number): (sides: number) => number {
   let state = seed
   return (sides) => {

@@ -1,46 +1,52 @@
-import { type Answer, type Ask, memoryStore, type Part, type Store } from "sluice"
+import { memoryStore, type Store } from "sluice"
+import type { PolicyRequest, StoreReply, StoreRequest } from "sluice/store"
 import type { ManualClock } from "sluice/testing"
+import { withLayers } from "../../src/layers/compose.js"
 import { denyCache } from "../../src/layers/deny-cache.js"
 import { leases } from "../../src/layers/lease.js"
 
-/** Something asked of a store that is away. Deciding twice, or answering twice, does nothing. */
+/** A call to a distant store. Deciding or replying a second time has no effect. */
 export interface Errand {
   readonly kind: "ask" | "giveBack" | "leave" | "settle" | "forget"
-  /** What was asked, if it was. */
-  readonly ask: Ask | undefined
-  /** What was given back, if it was. */
-  readonly parts: readonly Part[]
-  /** Has the store do it. */
+  /** The request, if the call is one. */
+  readonly ask: StoreRequest | undefined
+  /** The units given back, if the call does that. */
+  readonly parts: readonly PolicyRequest[]
+  /** Lets the store execute the call. */
   decide(): void
-  /** Brings the answer, for which the store has done it. */
+  /** Executes the call if needed, and delivers the reply. */
   answer(): void
-  /** Brings an error instead; whether the store has done it or not. */
+  /** Delivers an error instead, whether the call was executed or not. */
   fail(error?: Error): void
 }
 
-/** A store that others share, seen by one process: every call is an errand, run as `route` says. */
+/** A shared store, as one process sees it. Every call is an errand that `route` handles. */
 export interface DistantStore extends Store {
   readonly errands: readonly Errand[]
-  /** How many times it was asked. */
+  /** How many calls it got. */
   readonly asked: number
 }
 
-/** Brings every answer as soon as a promise can. */
+/** Delivers every reply in the next microtask. */
 export const soon = (errand: Errand) => errand.answer()
 
-/** Leaves it to the test. */
+/** Leaves the delivery to the test. */
 export const whenTold = () => {}
 
-/** Creates a store in memory that has denials remembered, and a process's view of it. */
+/** Creates a memory store behind a deny cache, and a process's view of it. */
 export function distantStore(
   clock: ManualClock,
   route: (errand: Errand) => void = soon,
-  ledger: Store = memoryStore({ clock }),
+  baseStore: Store = memoryStore({ clock }),
 ): DistantStore {
   const errands: Errand[] = []
   let asked = 0
 
-  const send = <T>(kind: Errand["kind"], what: { ask?: Ask; parts?: readonly Part[] }, run: () => T) =>
+  const send = <T>(
+    kind: Errand["kind"],
+    what: { ask?: StoreRequest; parts?: readonly PolicyRequest[] },
+    run: () => T,
+  ) =>
     new Promise<T>((resolve, reject) => {
       let done: { value: T } | undefined
       const decide = () => {
@@ -59,25 +65,26 @@ export function distantStore(
       route(errand)
     })
 
-  return {
+  const store: DistantStore = {
     clock,
-    layers: { denyCache, leases },
     errands,
     get asked() {
       return asked
     },
-    ask(ask) {
+    decide(request) {
       asked += 1
-      return send("ask", { ask }, () => ledger.ask(ask) as Answer)
+      return send("ask", { ask: request }, () => baseStore.decide(request) as StoreReply)
     },
-    giveBack: (parts, at) => send("giveBack", { parts }, () => ledger.giveBack(parts, at) as undefined),
-    leave: (turn) => send("leave", { parts: turn.parts }, () => ledger.leave(turn) as undefined),
-    settle: (settlement) => send("settle", {}, () => ledger.settle(settlement) as boolean),
-    forget: (places) => send("forget", {}, () => ledger.forget(places) as undefined),
+    giveBack: (policies, at) =>
+      send("giveBack", { parts: policies }, () => baseStore.giveBack(policies, at) as undefined),
+    leave: (turn) => send("leave", { parts: turn.policies }, () => baseStore.leave(turn) as undefined),
+    settle: (settlement) => send("settle", {}, () => baseStore.settle(settlement) as boolean),
+    forget: (stateRefs) => send("forget", {}, () => baseStore.forget(stateRefs) as undefined),
   }
+  return withLayers(store, { denyCache, leases })
 }
 
-/** Lets everything happen that needs no more than promises. */
+/** Waits until all pending microtasks have run. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

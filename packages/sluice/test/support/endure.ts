@@ -7,7 +7,7 @@ import { census, leftOver, timersAndListeners } from "./leaks.js"
 import type { ScriptCalls } from "./script-calls.js"
 
 export interface Trial extends RedisStoreOptions {
-  /** What is done to the server, and whose client it is. */
+  /** The name of the fault and of the client. */
   readonly fault: string
   readonly then: OutagePolicy
   /** Milliseconds. */
@@ -15,27 +15,30 @@ export interface Trial extends RedisStoreOptions {
   /** Whether the shared key is spent from leases. */
   readonly lease?: boolean
   readonly open: () => Promise<Connection>
-  /** What passed on the wire. */
+  /** The calls that were sent. */
   readonly calls: ScriptCalls
-  /** Does it and undoes it; resolves when the store could be asked again. */
+  /** Causes the fault and ends it. Resolves when the store works again. */
   readonly strike: (siege: Siege) => Promise<unknown>
-  /** Milliseconds after which the store has answered again at the latest. */
+  /** The most milliseconds until the store replies again. */
   readonly within: number
-  /** Units that the server forgets of what it had granted of the shared key. */
+  /** Granted units of the shared key that the server forgets. */
   readonly forgets?: (siege: Siege) => number
-  /** Whether the server keeps what it answered; if so, all that was allowed is found in it. */
+  /** Whether the server keeps its state. Then all allowed units are found in it. */
   readonly keeps?: boolean
-  /** Whether every answer comes in the end: then what was granted too late is given back, unless it was let through. */
+  /** Whether every reply arrives in the end. Then late grants are given back, unless the request passed. */
   readonly answersLate?: boolean
-  /** Keys of which some were out of reach; any if left out. */
+  /** Keys of which some were unreachable. Default: any. */
   readonly lostKey?: (n: number) => string
 }
 
 /**
- * Has 200 callers live through a fault, and says what every fault has in common: each call is over within the deadline
- * and 50 ms (by how long this process itself was held up is reported beside it); none is sent again that may have run;
- * no more is admitted than the policy does, and what the fault can lose; afterwards the limiter is exact; nothing is left
- * behind: no socket, no timer, not even one that holds nothing open, and no listener.
+ * Runs 200 callers through a fault, and checks the rules for every fault:
+ *
+ * - Each call ends within the deadline plus 50 ms. The report also has the delay of this process itself.
+ * - No call that may have run is repeated.
+ * - No more is admitted than the policy allows, plus the grants that the fault can lose.
+ * - Afterwards the limiter is exact.
+ * - No socket, timer or listener is left, not even an unref'd timer.
  */
 export async function endure(trial: Trial) {
   const {
@@ -89,7 +92,7 @@ export async function endure(trial: Trial) {
   expect(told.excess).toBeLessThanOrEqual(forgets(siege))
   if (then === "throw" || then === "closed") expect(told.admittedWithout).toBe(0)
   if (typeof then === "object") {
-    // its share of the policy, in all the time it took
+    // Its share of the policy, over the whole time.
     const most = then.local * (shared.capacity + shared.refill * told.seconds)
     expect(told.admittedWithout).toBeLessThanOrEqual(Math.ceil(most))
   }

@@ -3,8 +3,8 @@ import { leakyBucket } from "sluice"
 import { limitedFetch } from "sluice/fetch"
 import { ioredis, redisStore } from "sluice/redis"
 
-// The program of a process that fetches, `fetcher.ts <port of Redis>`: it says "ready", and answers each URL with the
-// status it got.
+// A worker process that fetches: `fetcher.ts <port of Redis>`. It prints "ready", and replies to each URL with the status of
+// its response.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 const fetch = limitedFetch(
   {

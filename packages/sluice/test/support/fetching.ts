@@ -10,15 +10,15 @@ import { memoryStore } from "../../src/stores/memory/memory-store.js"
 import { startUpstream, type Upstream } from "./upstream.js"
 import { type WatchedClock, watchedClock } from "./watched-clock.js"
 
-/** What tests of a limited fetch need, new for each of them. */
+/** The setup for a test of a limited fetch, new for each test. */
 export interface Fetching {
   readonly clock: WatchedClock
   upstream: typeof startUpstream
-  /** A fetch by the clock; there are plenty of turns unless told, so that only answers keep calls waiting. */
+  /** A fetch on the manual clock. By default it has plenty of turns, so that only responses delay calls. */
   limited(options?: FetchOptions, limits?: Partial<FetchLimits<Policy>>): LimitedFetch
 }
 
-/** Closes what a test has opened, and sees that no timer is left. */
+/** Closes everything that a test has opened, and checks that no timer is left. */
 export function fetching(): Fetching {
   const open: (() => Promise<void>)[] = []
   let clock = watchedClock()

@@ -1,18 +1,18 @@
 import type { EventEmitter } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** Timers that the library has set and that have neither fired nor been cleared, also those that hold nothing open. */
+/** Pending timers of the library, including those that are unref'd. */
 const ours = new Map<unknown, string>()
 
 /**
- * Watches the timers of this process. `process.getActiveResourcesInfo` leaves out those that are unref'd, and a hook of
- * `async_hooks` sees every promise too, which would slow down what is timed here.
+ * Watches the timers of this process. `process.getActiveResourcesInfo` does not list unref'd timers. A hook of `async_hooks`
+ * also sees every promise, which would slow down the measured code.
  */
 function watchTimers(): void {
   const { setTimeout: set, clearTimeout: clear, setInterval: setEach, clearInterval: clearEach } = globalThis
   const note = (timer: unknown) => {
-    const place = caller()
-    if (place !== undefined) ours.set(timer, place)
+    const stateRef = caller()
+    if (stateRef !== undefined) ours.set(timer, stateRef)
   }
   const timeout = (work: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
     const timer = set(() => {
@@ -40,20 +40,20 @@ function watchTimers(): void {
 }
 watchTimers()
 
-/** Where in the library a timer is being set; undefined if it is somebody else's. */
+/** Where in the library a timer is set. Undefined for timers of other code. */
 function caller(): string | undefined {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 4
   const { stack = "" } = new Error()
   Error.stackTraceLimit = stackTraceLimit
-  // the frames of this function, of `note` and of what stands for the global one come first
+  // Skip the frames of this function, of `note` and of the replaced global function.
   return /packages\/sluice\/src\/(\S+?\.ts)/.exec(stack.split("\n")[4] ?? "")?.[1]
 }
 
-/** What could be left behind: by kind what holds this process open, timers of ours by file, listeners by event. */
+/** Possible leaks: active resources by kind, timers of the library by file, listeners by event. */
 export type Census = Record<string, number>
 
-/** Counts all of it, of this process and of clients that tell events. */
+/** Counts them, in this process and on clients that emit events. */
 export function census(emitters: Record<string, EventEmitter | undefined> = {}): Census {
   const count: Census = {}
   const add = (kind: string, more = 1) => {
@@ -71,12 +71,12 @@ export function census(emitters: Record<string, EventEmitter | undefined> = {}):
   return count
 }
 
-/** The part of it that a limiter could leave behind while its client is open. */
+/** The leaks that a limiter could cause while its client is open. */
 export function timersAndListeners(all: Census): Census {
   return Object.fromEntries(Object.entries(all).filter(([kind]) => /^(timer|listener) of/.test(kind)))
 }
 
-/** Waits until nothing is there that was not before; what still is after five seconds, or as many twentieths as told. */
+/** Waits until no new leaks are left. Returns those left after five seconds, or after `twentieths` × 50 ms. */
 export async function leftOver(
   before: Census,
   now: () => Census = census,

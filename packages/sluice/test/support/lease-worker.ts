@@ -3,14 +3,14 @@ import { createLimiter, fixedWindow, type Limiter, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { type Report, type Shift, sharedNow } from "./lease-workers.js"
 
-// The program of a process that leases, `lease-worker.ts <port of Redis>`: it says "ready" and does what it is told.
+// A worker process with leases: `lease-worker.ts <port of Redis>`. It prints "ready" and runs its tasks.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 const store = redisStore(ioredis(client))
 const bucketPolicy = tokenBucket({ capacity: 2_000, refill: 2_000, every: "1s" })
 const windowPolicy = fixedWindow({ limit: 2_000, window: "1s" })
 const hourPolicy = fixedWindow({ limit: 10_000, window: "1h" })
 
-/** Asks now and then as often as the rate has it; what was admitted. */
+/** Sends requests at the given rate, with pauses. Returns what was admitted. */
 async function work({ load, start, lasts }: Shift): Promise<Report> {
   const bucket = witness(createLimiter({ name: "bucket", policy: bucketPolicy, store, lease: true }), start)
   const window = witness(createLimiter({ name: "window", policy: windowPolicy, store, lease: true }), start)
@@ -20,9 +20,9 @@ async function work({ load, start, lasts }: Shift): Promise<Report> {
     const timer = setInterval(() => {
       const now = sharedNow()
       if (now < start) return
-      const asks = (now - start) % (load.on + load.off) < load.on
-      // after a pause of the process it does not make up for more than a little
-      if (asks) due += (Math.min(now - last, 50) * load.rate) / 1_000
+      const requests = (now - start) % (load.on + load.off) < load.on
+      // After a pause of the process, it makes up for only a few missed requests.
+      if (requests) due += (Math.min(now - last, 50) * load.rate) / 1_000
       last = now
       for (; due >= 1; due -= 1) {
         bucket.ask()
@@ -37,7 +37,7 @@ async function work({ load, start, lasts }: Shift): Promise<Report> {
 }
 
 function witness(limiter: Limiter, start: number) {
-  const asks = new Map<string, [askedAt: number, toldAt: number, count: number]>()
+  const requests = new Map<string, [askedAt: number, toldAt: number, count: number]>()
   const underWay = new Set<Promise<void>>()
   let leased = 0
   return {
@@ -47,8 +47,8 @@ function witness(limiter: Limiter, start: number) {
         underWay.delete(asked)
         if (!allowed) return
         const toldAt = Math.floor(sharedNow() - start)
-        const alike = asks.get(`${askedAt} ${toldAt}`)
-        if (alike === undefined) asks.set(`${askedAt} ${toldAt}`, [askedAt, toldAt, 1])
+        const alike = requests.get(`${askedAt} ${toldAt}`)
+        if (alike === undefined) requests.set(`${askedAt} ${toldAt}`, [askedAt, toldAt, 1])
         else alike[2] += 1
         if (source === "lease") leased += 1
       })
@@ -57,15 +57,15 @@ function witness(limiter: Limiter, start: number) {
     async report() {
       await Promise.all(underWay)
       await limiter.close()
-      return { asks: [...asks.values()], leased }
+      return { asks: [...requests.values()], leased }
     },
   }
 }
 
-async function freeze(asks: number): Promise<void> {
+async function freeze(requests: number): Promise<void> {
   const limiter = createLimiter({ name: "frozen", policy: hourPolicy, store, lease: true })
   let admitted = 0
-  for (let i = 0; i < asks; i += 1) if ((await limiter.tryAcquire("k")).allowed) admitted += 1
+  for (let i = 0; i < requests; i += 1) if ((await limiter.tryAcquire("k")).allowed) admitted += 1
   process.send?.(admitted, () => {
     for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   })

@@ -1,16 +1,16 @@
 import type { ChildProcess } from "node:child_process"
 import { heardFrom, startWorkers } from "./workers.js"
 
-/** How much one process asks of each limiter. */
+/** The load of one process on each limiter. */
 export interface Load {
-  /** Asks a second, while it asks. */
+  /** Requests per second while it is active. */
   readonly rate: number
-  /** Milliseconds in which it asks, and in which it then does not. */
+  /** Milliseconds of activity, and of the pause after it. */
   readonly on: number
   readonly off: number
 }
 
-/** A time for all processes: `hrtime` is the same clock for all of a machine. */
+/** A shift for all processes. `hrtime` is the same clock for all processes of a machine. */
 export interface Shift {
   readonly load: Load
   /** Milliseconds of `hrtime`. */
@@ -18,11 +18,11 @@ export interface Shift {
   readonly lasts: number
 }
 
-/** What one process was admitted by one limiter. */
+/** The requests of one process that one limiter admitted. */
 export interface Admitted {
-  /** How many of the asks that were made in one millisecond of the shift and answered in another. */
+  /** The number of requests by the millisecond of their start and of their reply. */
   readonly asks: readonly (readonly [askedAt: number, toldAt: number, count: number])[]
-  /** How many from leases. */
+  /** How many were admitted from leases. */
   readonly leased: number
 }
 
@@ -33,9 +33,9 @@ export interface Report {
 
 export interface LeaseWorkers {
   work(shifts: readonly Shift[]): Promise<Report[]>
-  /** Has the first process ask this many times in a row and stop for good where it then is; how many passed. */
-  freeze(asks: number): Promise<number>
-  /** Ends the processes where they are. */
+  /** Lets the first process send this many requests and then hang. Returns how many passed. */
+  freeze(requests: number): Promise<number>
+  /** Kills the processes. */
   kill(): Promise<void>
 }
 
@@ -49,10 +49,10 @@ export async function startLeaseWorkers(port: number, count: number): Promise<Le
   const { children, work, kill } = await startWorkers<Shift, Report>("lease-worker.ts", [String(port)], count)
   return {
     work,
-    async freeze(asks) {
+    async freeze(requests) {
       const [child] = children as [ChildProcess]
       const admitted = heardFrom(child) as Promise<number>
-      child.send(asks)
+      child.send(requests)
       return admitted
     },
     kill,

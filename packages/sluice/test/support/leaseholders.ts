@@ -1,21 +1,21 @@
 import fc from "fast-check"
-import { type Answer, type Part, type Policy, type Store, scopeOf } from "sluice"
-import { isPromise } from "../../src/later.js"
+import type { Policy, Store } from "sluice"
+import { type PolicyRequest, policyRef, type StoreReply } from "sluice/store"
+import { isPromise } from "../../src/deferred.js"
 import { denyCache } from "../../src/layers/deny-cache.js"
-import { leases } from "../../src/layers/lease.js"
-import type { LeaseTerms } from "../../src/layers/lease-terms.js"
-import type { Leases } from "../../src/store.js"
+import { type Leases, leases } from "../../src/layers/lease.js"
+import type { LeaseSettings } from "../../src/layers/lease-options.js"
 import type { Grant } from "./bounds.js"
 import { distantStore, type Errand } from "./distant-store.js"
 import type { World } from "./world.js"
 
-/** How long, in milliseconds, calls are on their way to the store, and answers back. */
+/** The delay in milliseconds of calls to the store and of replies. */
 export interface Trip {
   readonly there: number
   readonly back: number
 }
 
-/** Some asks of one process, one every `gap` milliseconds, and a pause after them. */
+/** Some requests of one process, one every `gap` milliseconds, then a pause. */
 export interface Burst {
   readonly process: number
   readonly asks: number
@@ -43,19 +43,19 @@ export const bursts = fc.array(
   { minLength: 3, maxLength: 25, size: "max" },
 )
 
-/** Processes that lease from one ledger, and the accounts of what they do. */
+/** Processes with leases of one base store, and a record of their actions. */
 export interface Leaseholders {
   readonly holders: readonly Leases[]
-  /** What was admitted: from a lease when it was asked for, else when the store decided. */
+  /** The admitted requests. The time is that of the request for a lease, otherwise that of the store's decision. */
   readonly grants: Grant[]
-  /** Units by the moment of their debit: taken from the ledger, and of those given back. */
+  /** Units by the time of their debit: taken from the base store, and given back. */
   readonly debits: Map<number, { taken: number; given: number }>
-  /** Units that were taken from the ledger, and neither admitted nor given back yet. */
+  /** Units taken from the base store, and neither admitted nor given back yet. */
   readonly held: number
-  /** The most of them there ever were, and for how many microseconds any of those that were given back. */
+  /** The most such units at any time, and the longest time in microseconds that units given back were held. */
   readonly mostHeld: number
   readonly longestHeld: number
-  /** How many asks were admitted from leases. */
+  /** How many requests were admitted from leases. */
   readonly leased: number
   play(bursts: readonly Burst[]): Promise<void>
   ask(process: number, cost: number): void
@@ -64,12 +64,12 @@ export interface Leaseholders {
 
 export function leaseholders(
   { clock, after, pass }: World,
-  ledger: Store,
+  baseStore: Store,
   policy: Policy,
-  terms: LeaseTerms,
+  terms: LeaseSettings,
   delays: readonly Trip[],
 ): Leaseholders {
-  const scope = scopeOf("leased", "default")
+  const ref = policyRef("leased", "default")
   const grants: Grant[] = []
   const debits: Leaseholders["debits"] = new Map()
   let admitted = 0
@@ -84,17 +84,17 @@ export function leaseholders(
     return known
   }
   const audited: Store = {
-    ...ledger,
-    ask(ask) {
-      const answer = ledger.ask(ask) as Answer
-      const [{ cost }] = ask.parts as [Part]
-      if (ask.mode === "spend") account(answer.at).taken += answer.granted * cost
-      return answer
+    ...baseStore,
+    decide(request) {
+      const reply = baseStore.decide(request) as StoreReply
+      const [{ cost }] = request.policies as [PolicyRequest]
+      if (request.mode === "spend") account(reply.at).taken += reply.granted * cost
+      return reply
     },
-    giveBack(parts, at) {
-      for (const { cost } of parts) account(at as number).given += cost
+    giveBack(policies, at) {
+      for (const { cost } of policies) account(at as number).given += cost
       longestHeld = Math.max(longestHeld, Math.round(clock() * 1_000) - (at as number))
-      return ledger.giveBack(parts, at)
+      return baseStore.giveBack(policies, at)
     },
   }
   const route = (errand: Errand) => {
@@ -109,17 +109,17 @@ export function leaseholders(
   )
 
   const ask = (process: number, cost: number) => {
-    const note = ({ granted, at, source }: Answer, now: number) => {
+    const note = ({ granted, at, source }: StoreReply, now: number) => {
       if (granted === 0) return
       admitted += cost
       if (source === "lease") leased += 1
       grants.push({ at: source === "lease" ? Math.round(now * 1_000) : at, units: cost })
     }
     const now = clock()
-    const parts = [{ scope, key: "k", policy, cost }]
-    const answer = (holders[process % holders.length] as Leases).ask({ parts, count: 1, mode: "spend" })
-    if (isPromise(answer)) answer.then((told) => note(told, now))
-    else note(answer, now)
+    const policies = [{ ref: ref, key: "k", policy, cost }]
+    const reply = (holders[process % holders.length] as Leases).decide({ policies, count: 1, mode: "spend" })
+    if (isPromise(reply)) reply.then((told) => note(told, now))
+    else note(reply, now)
   }
 
   const held = () => {
@@ -147,8 +147,8 @@ export function leaseholders(
     },
     ask,
     async play(bursts) {
-      for (const { process, asks, gap, cost, pause } of bursts) {
-        for (let i = 0; i < asks; i += 1) {
+      for (const { process, asks: requests, gap, cost, pause } of bursts) {
+        for (let i = 0; i < requests; i += 1) {
           ask(process, cost)
           if (gap > 0) await pass(gap)
         }

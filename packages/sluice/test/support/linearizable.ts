@@ -1,4 +1,4 @@
-/** What one caller asked of a key and what it heard; times are nanoseconds by one clock for all processes. */
+/** An operation of one caller on a key, with its reply. Times are nanoseconds of one clock for all processes. */
 export type Operation = { readonly invokedAt: number; readonly respondedAt: number; readonly by?: string } & (
   | {
       readonly kind: "ask" | "peek"
@@ -11,8 +11,8 @@ export type Operation = { readonly invokedAt: number; readonly respondedAt: numb
 )
 
 /**
- * The attempts: how many operations of each caller the next is chosen from, in the order they were asked, and how
- * many states are looked at before the attempt is given up.
+ * The attempts of the search. `width`: from how many operations of each caller, in the order of their start, the next one is
+ * chosen. Then the number of states after which the attempt stops.
  */
 const ATTEMPTS: readonly [width: number, states: number][] = [
   [1, 50_000],
@@ -21,9 +21,9 @@ const ATTEMPTS: readonly [width: number, states: number][] = [
 ]
 
 interface Attempt {
-  /** How many operations have their place. */
+  /** How many operations are placed. */
   readonly placed: number
-  /** Those of which one has to come next, in the order they were asked. */
+  /** The operations of which one must come next, in the order of their start. */
   readonly next: readonly Operation[]
   readonly remaining: number
 }
@@ -33,14 +33,18 @@ interface Stuck extends Attempt {
 }
 
 /**
- * Looks for an order of the operations on one key that explains every answer: one after the other on a counter of
- * `limit` units that never refill, none of them before one that had been answered when it was asked. Nothing if
- * there is such an order, otherwise a report of where the longest attempt got stuck.
+ * Searches for a sequential order of the operations on one key that explains every reply. The model is a counter of `limit`
+ * units that never refill. An operation that started after another had its reply must come after it. Returns undefined if
+ * there is such an order, otherwise a report on where the longest attempt got stuck.
  *
- * The search is Wing and Gong's with Lowe's memory of the states it has been in ("Testing for linearizability",
- * 2017). Two rules keep it from trying orders that make no difference: what changes nothing and fits now is placed
- * now; of operations that are alike, the one that was answered first goes first. What one caller asks is mostly
- * decided in the order it was asked, so such orders are tried first, and all of them before there is a violation.
+ * The algorithm is Wing and Gong's, with Lowe's cache of visited states ("Testing for linearizability", 2017). Two rules
+ * avoid equivalent orders:
+ *
+ * - An operation that changes nothing and fits now is placed now.
+ * - Of equal operations, the one with the earlier reply goes first.
+ *
+ * Operations of one caller are usually decided in their order. So such orders are tried first, and all orders before the
+ * search reports a violation.
  */
 export function violationIn(history: readonly Operation[], limit: number): string | undefined {
   let longest: Stuck | undefined
@@ -56,7 +60,7 @@ export function violationIn(history: readonly Operation[], limit: number): strin
   return longest && report(longest, history.length)
 }
 
-/** How far an order goes at the most that takes from the first `width` of each caller. */
+/** The longest order that takes operations from the first `width` of each caller. */
 function longestOrder(
   history: readonly Operation[],
   limit: number,
@@ -64,7 +68,7 @@ function longestOrder(
   most: number,
 ): Stuck | "complete" | "given up" {
   const order = new Order(history, limit)
-  // by the changes placed, the sets of other operations with which they have been
+  // For each set of placed changes, the sets of other operations that were tried with it.
   const seen = new Map<string, bigint[]>()
   let states = 0
   let longest: Stuck | undefined
@@ -78,7 +82,7 @@ function longestOrder(
       longest = { ...attempt, last: order.last(8) }
     }
     const before = seen.get(order.changes) ?? []
-    // what more of the others could not help, fewer cannot
+    // If a larger set of the others did not help, a smaller one cannot.
     if (!before.some((others) => (others | order.others) === others)) {
       seen.set(order.changes, [...before, order.others])
       states += 1
@@ -97,7 +101,7 @@ function longestOrder(
   return states > most ? "given up" : (longest as Stuck)
 }
 
-/** What is left once an operation has had its effect, or nothing if it could not be answered so. */
+/** The units left after an operation. Undefined if its reply does not fit. */
 function after(operation: Operation, remaining: number, limit: number): number | undefined {
   switch (operation.kind) {
     case "reset":
@@ -117,7 +121,7 @@ function changesNothing(operation: Operation): boolean {
   return operation.kind === "peek" || (operation.kind === "ask" && !operation.allowed)
 }
 
-/** Those of the first `width` of each caller that fit now, one of each sort: the first that was answered. */
+/** Operations among the first `width` of each caller that fit now. Of equal ones, the first that got its reply. */
 function choices({ next, remaining }: Attempt, limit: number, width: number): Iterable<Operation> {
   const taken = new Map<string | undefined, number>()
   const sorts = new Map<string, Operation>()
@@ -126,7 +130,7 @@ function choices({ next, remaining }: Attempt, limit: number, width: number): It
     const before = taken.get(by) ?? 0
     taken.set(by, before + 1)
     if (before >= width || after(operation, remaining, limit) === undefined) continue
-    // while the order of each caller counts, what two of them asked is not alike
+    // While the order of each caller counts, operations of different callers are not equal.
     const sort = `${kind} ${"cost" in operation ? operation.cost : ""} ${width === Infinity ? "" : by}`
     const known = sorts.get(sort)
     if (known === undefined || respondedAt < known.respondedAt) sorts.set(sort, operation)
@@ -134,22 +138,22 @@ function choices({ next, remaining }: Attempt, limit: number, width: number): It
   return [...sorts.values()].sort((a, b) => a.respondedAt - b.respondedAt)
 }
 
-/** The beginning of an order, to which operations are added and from which they are taken back. */
+/** The start of an order. Operations are added to it and removed again. */
 class Order {
   remaining: number
-  /** The operations placed that change nothing, as bits. */
+  /** The placed operations that change nothing, as bits. */
   others = 0n
   readonly #limit: number
-  /** By the time they were asked. */
+  /** Sorted by their start. */
   readonly #operations: readonly Operation[]
   readonly #numbers: ReadonlyMap<Operation, number>
-  /** 1 for each operation that has its place. */
+  /** 1 for each placed operation. */
   readonly #done: Buffer
-  /** The same for those that change something. */
+  /** The same for operations that change something. */
   readonly #changed: Buffer
-  /** All before this one have their place. */
+  /** All operations before this one are placed. */
   #first = 0
-  /** No change at or behind this one has its place. */
+  /** No change from this one on is placed. */
   #end = 0
   readonly #placed: { readonly operation: Operation; readonly before: number }[] = []
 
@@ -170,7 +174,7 @@ class Order {
     return this.#placed.slice(-count).map(({ operation }) => operation)
   }
 
-  /** Names the set of operations placed that change something, and what they left. */
+  /** A name for the set of placed changes and the units they left. */
   get changes(): string {
     const isOther = (i: number) => changesNothing(this.#operations[i] as Operation)
     let first = this.#first
@@ -179,7 +183,7 @@ class Order {
     return `${this.remaining} ${first} ${this.#changed.toString("latin1", first, this.#end)}`
   }
 
-  /** The operations that may come next, as they were asked: before any other of those left was answered. */
+  /** The operations that may come next: those that started before any other remaining one got its reply. */
   next(): Operation[] {
     const operations: Operation[] = []
     let deadline = Infinity
@@ -210,7 +214,7 @@ class Order {
     }
   }
 
-  /** Takes back all but the first `length`. */
+  /** Removes all but the first `length`. */
   takeBack(length: number): void {
     while (this.#placed.length > length) {
       const { operation, before } = this.#placed.pop() as { operation: Operation; before: number }

@@ -1,18 +1,19 @@
 import fc from "fast-check"
-import type { Answer, Part, Policy } from "sluice"
-import type { BucketTerms } from "../../src/algorithms/bucket/bucket-terms.js"
-import { termsOf } from "../../src/algorithms/index.js"
+import type { Policy } from "sluice"
+import type { PolicyRequest, StoreReply } from "sluice/store"
+import type { BucketParameters } from "../../src/algorithms/bucket/bucket-parameters.js"
+import { parametersOf } from "../../src/algorithms/index.js"
 import { isInterval, limitOf, periodOf } from "./policy-kinds.js"
 
-/** Some moment in 2026, in microseconds; no multiple of anything. */
+/** Some moment in 2026, in microseconds. It is no round number. */
 export const EPOCH = 1_780_000_000_123_457
 
-/** Later than this, milliseconds with a fraction no longer tell microseconds apart. */
+/** Beyond this time, fractional milliseconds can no longer represent single microseconds. */
 const LATEST = 4e15
-/** In 1973: room for a clock that is far behind. */
+/** In 1973, to leave room for a clock that is far behind. */
 const EARLIEST = 1e14
 
-/** Where the clock goes before the next operation, told without knowing the policy. */
+/** How the clock moves before the next operation, independent of the policy. */
 export interface Move {
   readonly to: "here" | "near" | "slice" | "edge" | "grid" | "away" | "back" | "farBack"
   readonly size: number
@@ -38,19 +39,19 @@ export const forward = move([
   "away",
 ])
 
-/** A clock that mostly goes forward, and now and then a little or very far back. */
+/** A clock that mostly goes forward, and sometimes a little or very far back. */
 export const anywhere = fc.oneof(
   { weight: 6, arbitrary: forward },
   { weight: 1, arbitrary: move(["back", "farBack"]) },
 )
 
-/** What the clock can be aimed at: a policy's period, and the edges that its last answer told of. */
+/** Times that the clock can aim at: a policy's period, and the edges in its last reply. */
 export interface Aim {
   readonly policy: Policy
   readonly edges: readonly number[]
 }
 
-/** The microsecond that a move leads to; every move but `back` and `farBack` leads no further back than `now`. */
+/** The microsecond that a move leads to. Only `back` and `farBack` go back from `now`. */
 export function moved(now: number, { to, size, nudge }: Move, { policy, edges }: Aim): number {
   const period = periodOf(policy)
   const ahead = (us: number) => Math.max(now, Math.min(us + nudge, LATEST))
@@ -78,27 +79,27 @@ export function moved(now: number, { to, size, nudge }: Move, { policy, edges }:
   }
 }
 
-/** Lengths at whose multiples a policy may cut time. */
+/** Lengths at whose multiples a policy may have edges. */
 function pitches(policy: Policy): [number, number] {
   const period = periodOf(policy)
   if (policy.algorithm === "slidingWindow") return [Math.ceil(period / policy.buckets), period]
   return [isInterval(policy) ? policy.every * 1_000 : period, period]
 }
 
-/** The moments at which the levels of an answer say that something changes. */
-export function edgesOf(parts: readonly Part[], { levels }: Answer, now: number): number[] {
-  return parts.flatMap(({ policy, cost }, i) => {
+/** The moments at which something changes, by the levels of a reply. */
+export function edgesOf(policies: readonly PolicyRequest[], { levels }: StoreReply, now: number): number[] {
+  return policies.flatMap(({ policy, cost }, i) => {
     const level = levels[i] as readonly number[]
     if (policy.algorithm === "fixedWindow") return [now + (level[1] as number)]
     if ("window" in policy) return [now + (level[1] as number), now + (level[2] ?? 0)]
-    const { span, cost: costSpan, step } = termsOf(policy, cost) as BucketTerms
+    const { span, cost: costSpan, step } = parametersOf(policy, cost) as BucketParameters
     const [ahead, , late = 0] = level as [number, number?, number?]
     const reached = (us: number) => now - late + (step > 0 ? Math.ceil(us / step) * step : us)
     return [reached(ahead), reached(ahead + costSpan - span), reached(ahead + costSpan - span + 1)]
   })
 }
 
-/** How much an ask costs, told without knowing the limit. */
+/** The cost of a request, independent of the limit. */
 export interface Size {
   readonly of: "one" | "few" | "share" | "limit"
   readonly n: number

@@ -1,8 +1,8 @@
 import type { Policy } from "sluice"
 
 /**
- * A policy by its definition, in exact integers of any size and without regard for speed. Times are
- * microseconds and only go forward.
+ * A policy by its definition, in exact integers of any size, not optimised for speed. Times are microseconds and only go
+ * forward.
  */
 export interface Oracle {
   /** Whether this many units fit at `now`. */
@@ -10,9 +10,9 @@ export interface Oracle {
   spend(now: bigint, units: bigint): void
   /** Whole units left at `now`. */
   remaining(now: bigint): bigint
-  /** The microseconds from `now` on until this many units fit, rounded up; for units that fit some day. */
+  /** The microseconds until this many units fit, rounded up. Only for units that can fit. */
   untilFits(now: bigint, units: bigint): bigint
-  /** The microseconds from `now` on until nothing is spent any more, rounded up. */
+  /** The microseconds until nothing is spent, rounded up. */
   untilEmpty(now: bigint): bigint
 }
 
@@ -35,7 +35,7 @@ export function oracleOf(policy: Policy): Oracle {
   }
 }
 
-/** Windows of a fixed length, opened by the first unit or cut at multiples of the length. */
+/** Windows of a fixed length, which start with the first unit or at multiples of the length. */
 function windows(limit: bigint, length: bigint, aligned: boolean): Oracle {
   let end = 0n
   let used = 0n
@@ -53,7 +53,7 @@ function windows(limit: bigint, length: bigint, aligned: boolean): Oracle {
   }
 }
 
-/** Units with the time each was spent at, which units spent later in the same sub-window move forward. */
+/** Units with the time of each. Later units in the same sub-window move that time forward. */
 function entries(limit: bigint, window: bigint, subWindow: bigint): Oracle {
   let log: { at: bigint; units: bigint }[] = []
   const live = (now: bigint) => log.filter(({ at }) => at + window > now)
@@ -77,7 +77,7 @@ function entries(limit: bigint, window: bigint, subWindow: bigint): Oracle {
   }
 }
 
-/** A level of spent units that sinks by `amount` every `every`; as a fraction over `every`. */
+/** A level of spent units that sinks by `amount` every `every`, stored as a fraction over `every`. */
 function level(capacity: bigint, amount: bigint, every: bigint): Oracle {
   let spent = 0n
   let asOf = 0n
@@ -96,8 +96,8 @@ function level(capacity: bigint, amount: bigint, every: bigint): Oracle {
 }
 
 /**
- * Whole tokens, `refill` of them added with every step counted from first use. Once an empty bucket could
- * have been filled since the last grant, the steps are forgotten and the next use is a first.
+ * Whole tokens. `refill` of them are added at every step, counted from the first use. Once an empty bucket would have been
+ * filled since the last grant, the steps are forgotten and the next use is a first use.
  */
 function staircase(capacity: bigint, refill: bigint, every: bigint): Oracle {
   let phase: { start: bigint; lastGrant: bigint; lastStep: bigint } | undefined

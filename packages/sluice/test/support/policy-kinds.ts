@@ -9,7 +9,7 @@ import {
   tokenBucket,
 } from "sluice"
 
-/** Every way of counting that the package ships. */
+/** Every kind of policy. */
 export const kinds = [
   "fixedWindow first",
   "fixedWindow clock",
@@ -22,7 +22,7 @@ export const kinds = [
 
 export type Kind = (typeof kinds)[number]
 
-/** Rates that a rounded emission interval gets wrong: an amount in milliseconds. */
+/** Rates where a rounded interval would be wrong: an amount per milliseconds. */
 const awkwardRates: readonly [amount: number, ms: number][] = [
   [1_234_567, 86_400_000],
   [999_983, 30 * 86_400_000],
@@ -34,7 +34,7 @@ const awkwardRates: readonly [amount: number, ms: number][] = [
 
 const TEN_YEARS = 3_653 * 86_400_000
 
-/** The policy of a kind that admits `amount` in `ms`; a bucket holds `capacity`, a window has `buckets`. */
+/** A policy of a kind that admits `amount` per `ms`. A bucket holds `capacity`, a window has `buckets`. */
 function make(kind: Kind, amount: number, ms: number, capacity: number, buckets: number): Policy {
   switch (kind) {
     case "fixedWindow first":
@@ -56,7 +56,7 @@ function make(kind: Kind, amount: number, ms: number, capacity: number, buckets:
 
 const isBucket = (kind: Kind) => kind === "leakyBucket" || kind.startsWith("tokenBucket")
 
-/** The awkward rates as policies of a kind: buckets of the same, a smaller and a greater capacity. */
+/** The awkward rates as policies of a kind. Buckets have the same, a smaller and a larger capacity. */
 export function awkwardPolicies(kind: Kind): Policy[] {
   return awkwardRates.flatMap(([amount, ms]) =>
     isBucket(kind)
@@ -67,7 +67,7 @@ export function awkwardPolicies(kind: Kind): Policy[] {
   )
 }
 
-/** Buckets that fill for years: a double that holds their time has no digits left for parts of a microsecond. */
+/** Buckets that take years to fill. A double for such a time has no digits left for parts of a microsecond. */
 export function slowPolicies(kind: Kind): Policy[] {
   if (!isBucket(kind)) return []
   return [make(kind, 101, TEN_YEARS, 97, 1), make(kind, 999_983, TEN_YEARS, 999_979, 1)]
@@ -87,7 +87,7 @@ const duration = fc.oneof(
 
 const anyBuckets = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 1_000 }))
 
-/** A random policy of a kind: mostly small, so that it is soon exhausted, sometimes as large as can be. */
+/** A random policy of a kind. Mostly small, so that it is soon exhausted, sometimes as large as possible. */
 export function policyOf(kind: Kind): fc.Arbitrary<Policy> {
   const random = fc
     .tuple(units, duration, units, anyBuckets)
@@ -100,7 +100,7 @@ export function policyOf(kind: Kind): fc.Arbitrary<Policy> {
   )
 }
 
-/** A random policy of a few units in a few milliseconds: two of them meet at many edges. */
+/** A random policy of a few units in a few milliseconds, so that two of them share many edges. */
 function tinyPolicyOf(kind: Kind): fc.Arbitrary<Policy> {
   const tiny = fc.integer({ min: 1, max: 6 })
   return fc
@@ -125,7 +125,7 @@ export function limitOf(policy: Policy): number {
   return "limit" in policy ? policy.limit : policy.capacity
 }
 
-/** Microseconds after which a policy that is left alone has nothing spent any more, rounded up. */
+/** Microseconds until an unused policy has nothing spent, rounded up. */
 export function periodOf(policy: Policy): number {
   if ("window" in policy) return policy.window * 1_000
   const amount = policy.algorithm === "tokenBucket" ? policy.refill : policy.leak

@@ -3,25 +3,28 @@ import { RespPush, RespStream } from "./resp-stream.js"
 import { ScriptCalls } from "./script-calls.js"
 
 /**
- * Stands between a client, or a replica, and a server, counts the script calls, and can lose, hold back or break off what
- * is said.
+ * A proxy between a client or a replica and a server. It counts the script calls, and can lose, delay or cut off traffic.
  */
 export interface TcpProxy {
   readonly port: number
-  /** What was sent through it. */
+  /** The calls that were sent through it. */
   readonly calls: ScriptCalls
-  /** From now on nothing the server says arrives. */
+  /** From now on no reply of the server arrives. */
   swallowReplies(): void
-  /** From now on nothing arrives on the connections there are, and nothing says so; new ones work. */
+  /** From now on existing connections are silently dead. New ones work. */
   swallowOldConnections(): void
-  /** From now on nothing arrives on either side until it is let go. */
+  /** The number of script and function calls that were sent and not answered, on the open connections. */
+  readonly callsInFlight: number
+  /** From now on every reply arrives this many milliseconds later. */
+  delay(ms: number): void
+  /** From now on nothing arrives on either side until it is released. */
   hold(): void
   letGo(): void
-  /** The next reply to a script call arrives in part, and the connection is reset. */
+  /** The next reply to a script call arrives only in part, and then the connection is reset. */
   resetMidReply(): void
   /** New connections go to another server. */
   turnTo(port: number): void
-  /** Breaks every connection; new ones work again. */
+  /** Breaks every connection. New ones work again. */
   cut(): void
   close(): Promise<void>
 }
@@ -33,6 +36,8 @@ export async function startProxy(server: number, calls = new ScriptCalls()): Pro
   const deaf = new WeakSet<Socket>()
   let held: (() => void)[] = []
   let breaking = false
+  let delayMs = 0
+  const inFlight = new Map<Socket, number>()
 
   const pass = (to: Socket, data: Buffer) => {
     if (state === "held") held.push(() => to.write(data))
@@ -49,34 +54,44 @@ export async function startProxy(server: number, calls = new ScriptCalls()): Pro
       socket.on("close", () => {
         for (const each of pair) each.destroy()
         sockets.delete(socket)
+        inFlight.delete(socket)
       })
     }
     const [requests, replies] = [new RespStream(), new RespStream()]
+    const late: (() => void)[] = []
     const pending: { isScript: boolean; answer: ReturnType<ScriptCalls["note"]> }[] = []
-    // a replica's connection, on which from then on nothing is asked or answered
+    // The connection of a replica, which carries no requests and replies from then on.
     let copies = false
     near.on("data", (data) => {
       for (const request of copies ? [] : requests.take(data)) {
         if (Array.isArray(request) && request[0] === "PSYNC") copies = true
-        const isScript = Array.isArray(request) && /^eval/i.test(String(request[0]))
+        const isScript = Array.isArray(request) && /^(eval|fcall)/i.test(String(request[0]))
+        if (isScript) inFlight.set(near, (inFlight.get(near) ?? 0) + 1)
         pending.push({ isScript, answer: calls.note(request) })
       }
       pass(far, data)
     })
     far.on("data", (data) => {
-      let ofScript = false
+      let answered = 0
       for (const reply of copies ? [] : replies.take(data)) {
         if (reply instanceof RespPush) continue
         const request = pending.shift()
         request?.answer(reply)
-        ofScript ||= request?.isScript === true
+        if (request?.isScript) answered += 1
       }
-      if (breaking && ofScript) {
+      const arrive = () => {
+        if (inFlight.has(near)) inFlight.set(near, (inFlight.get(near) ?? 0) - answered)
+        if (state !== "no replies") pass(near, data)
+      }
+      if (breaking && answered > 0) {
         breaking = false
         near.write(data.subarray(0, Math.ceil(data.length / 2)), () => near.resetAndDestroy())
         return
       }
-      if (state !== "no replies") pass(near, data)
+      if (delayMs === 0 && late.length === 0) return arrive()
+      // Each timer lets the oldest reply arrive, so that a shorter delay does not change the order.
+      late.push(arrive)
+      setTimeout(() => late.shift()?.(), delayMs)
     })
   })
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve))
@@ -93,6 +108,12 @@ export async function startProxy(server: number, calls = new ScriptCalls()): Pro
   return {
     port: (listener.address() as AddressInfo).port,
     calls,
+    get callsInFlight() {
+      return [...inFlight.values()].reduce((sum, each) => sum + each, 0)
+    },
+    delay(ms) {
+      delayMs = ms
+    },
     swallowReplies() {
       state = "no replies"
     },

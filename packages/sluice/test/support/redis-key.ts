@@ -1,8 +1,7 @@
-import { scopeOf, stateKey } from "sluice"
-import { tagOf } from "../../src/stores/redis/slot-tag.js"
+import { policyRef } from "sluice/store"
+import { RedisKeys } from "../../src/stores/redis/keys.js"
 
-/** The key in Redis of a state, under the prefix that is there unless told. */
+/** The key in Redis of a state, under the default prefix. */
 export function redisKey(limiter: string, key: string, policy: string, suffix: string): string {
-  const place = { scope: scopeOf(limiter, policy), key }
-  return `sluice:1:{${tagOf(place)}}:${stateKey(place)}:${suffix}`
+  return new RedisKeys("sluice").note({ ref: policyRef(limiter, policy), key }, suffix)
 }

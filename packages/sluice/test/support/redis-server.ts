@@ -21,7 +21,7 @@ export interface ServerOptions {
   readonly args?: readonly string[] | ((port: number) => readonly string[])
   readonly dir?: string
   readonly port?: number
-  /** A path by which commands are sent to get to know a server that talks to nobody else in plain words. */
+  /** The Unix socket for commands to a server that otherwise accepts only TLS. */
   readonly socket?: string
   /** Milliseconds by which the server's clock is ahead, or behind if negative. */
   readonly clockOff?: number
@@ -35,7 +35,7 @@ export async function startRedis(options: ServerOptions = {}): Promise<RedisServ
   const more = typeof args === "function" ? args : () => args
   return supervise({
     run: (port) => launch(port, [...common, ...more(port)], { at: socket, env: clockEnv(clockOff) }),
-    // what tells another time cleans up after itself only if it is asked to end
+    // libfaketime cleans up only if the process is asked to end.
     ending: clockOff === 0 ? "SIGKILL" : "SIGTERM",
     clean: async () => {
       if (options.dir === undefined) await rm(dir, { recursive: true, force: true })
@@ -44,7 +44,7 @@ export async function startRedis(options: ServerOptions = {}): Promise<RedisServ
   })
 }
 
-/** Starts a cluster of masters that share the slots evenly; with `replicas`, nodes after them are one of each. */
+/** Starts a cluster of masters that share the slots evenly. With `replicas`, each master gets one, listed after the masters. */
 export async function startCluster(
   masters = 3,
   { replicas = false, argsOf = (_node: number, _port: number): readonly string[] => [] } = {},
@@ -84,12 +84,29 @@ export async function startCluster(
   return { nodes, stop }
 }
 
+/** Moves one slot with its keys from master to master. */
+export async function moveSlot(slot: number, source: RedisServer, target: RedisServer): Promise<void> {
+  const [sourceId, targetId] = [
+    String(await command(source.port, "CLUSTER", "MYID")),
+    String(await command(target.port, "CLUSTER", "MYID")),
+  ]
+  await command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceId)
+  await command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetId)
+  for (;;) {
+    const keys = (await command(source.port, "CLUSTER", "GETKEYSINSLOT", slot, 20)) as string[]
+    if (keys.length === 0) break
+    await command(source.port, "MIGRATE", target.host, target.port, "", 0, 5_000, "KEYS", ...keys)
+  }
+  await command(target.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
+  await command(source.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
+}
+
 /** Starts a replica and waits until it has copied its master. */
 export async function startReplica(
   of: RedisServer,
   options: { clockOff?: number } = {},
 ): Promise<RedisServer> {
-  // a diskless copy waits five seconds for more replicas unless told
+  // By default, diskless replication waits five seconds for more replicas.
   await command(of.port, "CONFIG", "SET", "repl-diskless-sync-delay", 0)
   const replica = await startRedis({ ...options, args: ["--replicaof", of.host, String(of.port)] })
   await inStep(replica, of)
@@ -97,7 +114,7 @@ export async function startReplica(
 }
 
 async function inStep(replica: RedisServer, of: RedisServer): Promise<void> {
-  // the master passes writes on only after it has heard that the copy arrived
+  // The master forwards writes only after the replica has confirmed the copy.
   await until(`replica ${replica.port} is in step`, async () => {
     const below = String(await command(replica.port, "INFO", "replication"))
     const above = String(await command(of.port, "INFO", "replication"))
@@ -105,7 +122,7 @@ async function inStep(replica: RedisServer, of: RedisServer): Promise<void> {
   })
 }
 
-/** Starts a sentinel that watches a master and calls it down after half a second of silence. */
+/** Starts a sentinel that watches a master and declares it down after half a second without a reply. */
 export async function startSentinel(of: RedisServer, quorum = 1): Promise<RedisSentinel> {
   const master = "main"
   const dir = await mkdtemp(join(tmpdir(), "sluice-sentinel-"))
@@ -125,10 +142,10 @@ export async function startSentinel(of: RedisServer, quorum = 1): Promise<RedisS
   return Object.assign(sentinel, { master })
 }
 
-/** Makes a process see another time of day, by libfaketime, which is for Linux. */
+/** Gives a process another system time, with libfaketime, on Linux only. */
 function clockEnv(off: number): NodeJS.ProcessEnv {
   if (off === 0) return {}
-  // jemalloc asks for the time before the library that is to tell it has memory, so the C library's malloc comes first
+  // jemalloc reads the time before libfaketime is initialised, so the malloc of the C library comes first.
   const preload = "/usr/$LIB/faketime/libfaketime.so.1 libc.so.6"
   return {
     LD_PRELOAD: preload,

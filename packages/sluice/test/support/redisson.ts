@@ -4,7 +4,7 @@ import type { ManualClock } from "sluice/testing"
 
 export type Layout = "Bc0I" | "Lc0I"
 
-/** A client whose scripts go by the test's clock instead of the server's; keys expire by the server's still. */
+/** A client whose scripts use the test's clock instead of the server's. Keys still expire by the server's clock. */
 export function onClock(client: Redis, clock: ManualClock): RedisClient {
   const head = `
     local server, clock = redis, tonumber(table.remove(ARGV))
@@ -13,9 +13,10 @@ export function onClock(client: Redis, clock: ManualClock): RedisClient {
       return { tostring(math.floor(clock / 1000)), tostring(clock % 1000 * 1000) }
     end }`
   return {
-    runByHash: () => Promise.reject(new Error("NOSCRIPT")),
-    runByText: (source, keys, args) =>
-      client.eval(`${head}\n${source}`, keys.length, ...keys, ...args, clock()),
+    run: (command, source, keys, args) =>
+      command === "EVAL"
+        ? client.eval(`${head}\n${source}`, keys.length, ...keys, ...args, clock())
+        : Promise.reject(new Error("NOSCRIPT")),
   }
 }
 
@@ -28,7 +29,7 @@ export function pack(layout: Layout | "fI", random: Buffer, permits: number): Bu
   return Buffer.concat([length, random, tail])
 }
 
-/** The parts of an entry, which must have exactly this layout. */
+/** Decodes an entry, which must have exactly this layout. */
 export function unpack(layout: Layout, entry: Buffer): { random: Buffer; permits: number } {
   const head = layout === "Bc0I" ? 1 : 8
   const length = layout === "Bc0I" ? entry.readUInt8(0) : Number(entry.readBigUInt64LE(0))
@@ -45,8 +46,8 @@ export const keysOf = (name: string, clientId: string) => [
 ]
 
 /**
- * What an RRateLimiter does in Redis, told anew with its faults: it goes by the clock of its caller, keeps `value` and
- * the entries as two truths, and judges a wait by the first entry.
+ * A reimplementation of RRateLimiter in Redis, including its faults. It uses the clock of its caller, keeps `value` and the
+ * entries as two sources of truth, and computes a wait from the first entry.
  */
 export function java(client: Redis, name: string, clock: () => number, layout: Layout = "Bc0I", id = "java") {
   const keys = keysOf(name, id)
@@ -61,7 +62,7 @@ export function java(client: Redis, name: string, clock: () => number, layout: L
     },
     availablePermits: () => run(availablePermits),
     release: (permits: number) => run(release, permits),
-    /** As it was before 2026: `value` grew, and the entries stayed. */
+    /** As before 2026: `value` grew, and the entries stayed. */
     releaseOfOld: (permits: number) => client.incrby(keys[1] as string, permits),
   }
 }

@@ -1,4 +1,4 @@
-/** A RESP value, with errors as errors and pushes apart: those answer nobody. */
+/** A RESP value. Errors are Error objects, and push messages are marked, because they reply to no command. */
 export type RespValue = string | number | null | RespError | RespPush | RespValue[]
 
 export class RespError {
@@ -11,7 +11,7 @@ export class RespError {
 
 export class RespPush {}
 
-/** Takes the bytes of one direction of a connection, RESP2 or RESP3, and gives the whole values in them. */
+/** Parses the bytes of one direction of a connection, RESP2 or RESP3, into complete values. */
 export class RespStream {
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
@@ -31,7 +31,7 @@ export class RespStream {
     return values
   }
 
-  /** The value that begins here, or undefined while the rest of it is to come. */
+  /** The value that starts here. Undefined while it is incomplete. */
   #value(): RespValue | undefined {
     const end = this.#bytes.indexOf("\r\n", this.#at)
     if (end < 0) return undefined

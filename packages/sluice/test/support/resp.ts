@@ -5,8 +5,8 @@ export type Reply = string | number | null | Error | Reply[]
 type Parsed = { value: Reply; next: number } | undefined
 
 /**
- * Sends one command to a server on 127.0.0.1, by its port or the path of its socket, over its own connection; rejects
- * when the reply is an error.
+ * Sends one command to a server on 127.0.0.1, over a new connection to its port or Unix socket. Rejects if the reply is an
+ * error.
  */
 export function command(at: number | string, ...args: (string | number)[]): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ function encode(args: (string | number)[]): string {
   return `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(`${arg}`)}\r\n${arg}\r\n`).join("")}`
 }
 
-// RESP2; undefined while the reply is not complete
+// RESP2. Undefined while the reply is incomplete.
 function parse(bytes: Buffer, at: number): Parsed {
   const end = bytes.indexOf("\r\n", at)
   if (end < 0) return undefined

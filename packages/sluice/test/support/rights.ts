@@ -1,23 +1,23 @@
 import { readFileSync } from "node:fs"
 
-/** The words of the rule in a page of the docs, `ACL SETUSER` left out. */
-export function ruleIn(page: string): string[] {
+/** The words of an `ACL SETUSER` line in a page of the docs, from the name of the user on. */
+export function ruleIn(page: string, index = 0): string[] {
   const text = readFileSync(new URL(`../../../../docs/${page}`, import.meta.url), "utf8")
-  const rule = /^ACL SETUSER (sluice .+)$/m.exec(text)?.[1]
-  if (rule === undefined) throw new Error(`docs/${page} has no line ACL SETUSER sluice`)
+  const rule = [...text.matchAll(/^ACL SETUSER (sluice.*)$/gm)][index]?.[1]
+  if (rule === undefined) throw new Error(`docs/${page} has no line ACL SETUSER sluice with index ${index}`)
   return rule.split(" ")
 }
 
-/** The rights that scripts need: to be run, and for every command in them. */
-export function rightsFor(scripts: Record<string, { readonly source: string }>): string[] {
-  const commands = Object.values(scripts).flatMap(({ source }) => commandsIn(source))
-  return ["+evalsha", "+eval", ...[...new Set(commands)].sort().map((command) => `+${command}`)]
+/** The rights for every command that some Lua calls. */
+export function rightsFor(...texts: readonly string[]): string[] {
+  return [...new Set(texts.flatMap(commandsIn))].sort().map((command) => `+${command}`)
 }
 
-/** The commands that a script calls, each by its name in quotes: one that is found otherwise could not be read here. */
+/** The commands that a script calls, each by a quoted name. Any other form of call throws. */
 export function commandsIn(lua: string): string[] {
   const calls = lua
-    .replaceAll(/local call(, try)? = redis\.call(, redis\.pcall)?/g, "")
+    .replaceAll(/^local call, try, decode_json$|\bif not call then bind\(\) end/gm, "")
+    .replaceAll(/(local )?call(, try, decode_json)? = redis\.call(, redis\.pcall, cjson\.decode)?/g, "")
     .matchAll(/(?<!")\b(?:call|try)\b(?:\("([A-Z]+)")?|\bredis\.pcall\b/g)
   return Array.from(calls, ({ 0: text, 1: command, index }) => {
     if (command === undefined)

@@ -1,13 +1,13 @@
 import { Redis } from "ioredis"
 import { memoryStore, type Store } from "sluice"
-import { ioredis, type RedisClient, redisStore } from "sluice/redis"
+import { ioredis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
 import { manualClock, type Rig } from "sluice/testing"
 import { denyCache } from "../../src/layers/deny-cache.js"
 import { leases } from "../../src/layers/lease.js"
 import type { ClientKind } from "./clients.js"
 import type { RedisServer } from "./redis-server.js"
 
-/** A place where rigs are set up one after the other, each fresh and empty. */
+/** Sets up rigs one after the other, each fresh and empty. */
 export interface Workshop {
   rig(): Promise<Rig>
   close(): Promise<void>
@@ -23,18 +23,25 @@ export function memoryWorkshop(): Workshop {
   }
 }
 
-/** How a limiter gets to the store in Redis: by every layer that is on unless told, or past them, or through leases. */
+/** How a limiter reaches the store in Redis: with a deny cache by default, without it, or through leases. */
 export type Way = "cached" | "exact" | "leased"
 
-export async function ioredisWorkshop(server: RedisServer, way: Way = "cached"): Promise<Workshop> {
-  const clients = Array.from({ length: 4 }, () => new Redis(server.port, server.host))
+export interface Reach extends Pick<RedisStoreOptions, "delivery"> {
+  readonly way?: Way
+  /** The user of the clients. */
+  readonly user?: { readonly username: string; readonly password: string }
+}
+
+export async function ioredisWorkshop(server: RedisServer, reach: Reach = {}): Promise<Workshop> {
+  const options = { ...reach.user, enableReadyCheck: false }
+  const clients = Array.from({ length: 4 }, () => new Redis(server.port, server.host, options))
   return redisWorkshop(
     server,
     clients.map(ioredis),
     async () => {
       for (const client of clients) client.disconnect()
     },
-    way,
+    reach,
   )
 }
 
@@ -49,11 +56,11 @@ export async function clientWorkshop(server: RedisServer, kind: ClientKind): Pro
   )
 }
 
-async function redisWorkshop(
+export async function redisWorkshop(
   server: RedisServer,
   clients: readonly RedisClient[],
   disconnect: () => Promise<void>,
-  way: Way = "cached",
+  { way = "cached", delivery }: Reach = {},
 ): Promise<Workshop> {
   const inspector = new Redis(server.port, server.host)
   const everyKey = async () => (await inspector.keys("*")).sort()
@@ -62,7 +69,7 @@ async function redisWorkshop(
       await inspector.flushall()
       const clock = manualClock()
       const stores = clients.map((client) => {
-        const store = redisStore(client, { clock, denyCache: way !== "exact" })
+        const store = redisStore(client, { clock, denyCache: way !== "exact", delivery })
         return way === "leased" ? leases(denyCache(store), { time: 100, share: 0.1 }) : store
       }) as [Store, ...Store[]]
       return {

@@ -1,9 +1,10 @@
+import { readCall } from "./lua-call.js"
 import { RespError, type RespValue } from "./resp-stream.js"
 
-/** What became of an ask that was sent: `open` if nobody knows, and so it may have run. */
+/** The outcome of a request that was sent. `open`: unknown, it may have run. */
 type Fate = "open" | "ran" | { readonly refused: string }
 
-/** Counts what passes on the wire: which asks were sent in script calls, how often, and what the server said. */
+/** Records the traffic: which requests were sent in script calls, how often, and the replies of the server. */
 export class ScriptCalls {
   readonly #sent = new Map<string, { fate: Fate }[]>()
   /** How many calls were sent. */
@@ -14,12 +15,12 @@ export class ScriptCalls {
     number
   > = {}
 
-  /** Notes a command that is sent; what returns is told the reply, if there is one. */
+  /** Notes a command that is sent. The returned function receives the reply, if there is one. */
   note(command: RespValue): (reply: RespValue) => void {
-    const asks = spendsOf(command)
-    if (asks === undefined) return () => {}
+    const requests = spendsOf(command)
+    if (requests === undefined) return () => {}
     this.calls += 1
-    const sendings = asks.map((key) => {
+    const sendings = requests.map((key) => {
       const sending = { fate: "open" as Fate }
       const before = this.#sent.get(key)
       if (before === undefined) this.#sent.set(key, [sending])
@@ -27,7 +28,7 @@ export class ScriptCalls {
       return sending
     })
     return (reply) => {
-      const fate = fateOf(reply, asks.length)
+      const fate = fateOf(reply, requests.length)
       if (typeof fate === "object") this.refusals[fate.refused] = (this.refusals[fate.refused] ?? 0) + 1
       for (const sending of sendings) sending.fate = fate
     }
@@ -38,7 +39,7 @@ export class ScriptCalls {
     return this.#sent.size
   }
 
-  /** How many asks ran, or may have. */
+  /** How many requests ran, or may have run. */
   get mayHaveRun(): number {
     let count = 0
     for (const sendings of this.#sent.values()) {
@@ -47,49 +48,36 @@ export class ScriptCalls {
     return count
   }
 
-  /** Keys of which an ask was sent again though one before it was not refused; each is to be asked for once only. */
+  /** Keys of requests that were repeated although the first was not refused. Each key must be requested only once. */
   replaysOf(limiter: string): string[] {
     const replayed: string[] = []
     for (const [key, sendings] of this.#sent) {
       const again = sendings.slice(0, -1).some(({ fate }) => typeof fate === "string")
-      if (again && key.includes(`}:${limiter}:`)) replayed.push(key)
+      if (again && key.includes(`}${limiter}:`)) replayed.push(key)
     }
     return replayed
   }
 }
 
-/** The keys that a script call spends from, a turn included; undefined for any other command. */
+/** The keys that a call of the library spends from, a booking included. Undefined for any other command. */
 function spendsOf(command: RespValue): string[] | undefined {
-  if (!Array.isArray(command) || !/^evalsha$|^eval$/i.test(String(command[0]))) return undefined
+  if (!Array.isArray(command) || !/^(fcall|evalsha|eval)$/i.test(String(command[0]))) return undefined
   const count = Number(command[2])
   const keys = command.slice(3, 3 + count).map(String)
-  const [, plansText, numbersText, , term] = command.slice(3 + count).map(String)
-  // a script that is no ask
-  if (plansText?.startsWith('[["') !== true) return undefined
-  const plans = JSON.parse(plansText) as unknown[][]
-  // asks that are alike have nothing in that place, or, if terms follow, their counts
-  const numbers = term === undefined && numbersText ? (JSON.parse(numbersText) as number[]) : undefined
-  const spends: string[] = []
-  for (let used = 0, ask = 0; used < keys.length; ask += 1) {
-    const plan = plans[(numbers?.[ask] ?? 1) - 1] as unknown[]
-    const mode = String(plan[0])
-    if (mode === "spend" || mode === "book") spends.push(keys[used] as string)
-    const notes = ["book", "leave", "reserve", "settle"].includes(mode) ? 1 : 0
-    const own = plan.filter((terms, i) => i % 2 === 1 && i > 1 && !(terms as { with?: number }).with)
-    // those that look back have a key for each part, where it is noted when that was forgotten
-    const moments = ["spend", "peek", "charge"].includes(mode) ? 0 : plan.length / 2 - 1
-    used += own.length + moments + notes
-  }
+  const requests = readCall(keys, command.slice(3 + count).map(String))?.requests ?? []
+  const spends = requests.flatMap(({ mode, keys }) =>
+    mode === "spend" || mode === "book" ? [keys[0] as string] : [],
+  )
   return spends.length > 0 ? spends : undefined
 }
 
-function fateOf(reply: RespValue, asks: number): Fate {
+function fateOf(reply: RespValue, requests: number): Fate {
   if (reply instanceof RespError) return { refused: codeOf(reply.message) }
-  // an ask that failed has a list in its place
+  // A failed request has an array in its place.
   const failed = Array.isArray(reply) ? reply.filter((value) => Array.isArray(value)) : []
   const refused = codeOf(String((failed[0] as RespValue[] | undefined)?.[0]))
-  // on a replica nothing is written, and who did not try to was denied
-  return failed.length < asks && refused !== "READONLY" ? "ran" : { refused }
+  // A replica writes nothing, so a request without an error was denied.
+  return failed.length < requests && refused !== "READONLY" ? "ran" : { refused }
 }
 
 function codeOf(message: string): string {

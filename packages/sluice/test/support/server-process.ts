@@ -8,11 +8,11 @@ export interface RedisServer {
   readonly port: number
   readonly url: string
   readonly pid: number
-  /** Sends a signal that ends the server, SIGKILL unless told, and waits for its exit; its files stay. */
+  /** Ends the server with a signal, SIGKILL by default, and waits for its exit. Its files stay. */
   kill(signal?: NodeJS.Signals): Promise<void>
   /** Ends the server and removes its temporary folder. */
   stop(): Promise<void>
-  /** Starts the server again on the same port, arguments and files, as after a crash when it still runs. */
+  /** Restarts the server with the same port, arguments and files. Kills it first if it still runs. */
   restart(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export interface Recipe {
   ending?: NodeJS.Signals
 }
 
-/** Runs a server on the port that is wanted, or on one that is free, until it is stopped. */
+/** Runs a server on the given port, or on a free one, until it is stopped. */
 export async function supervise({
   run,
   clean,
@@ -75,12 +75,12 @@ export async function supervise({
 interface Launch {
   /** A file that holds the settings. */
   readonly config?: string
-  /** Where it answers, unless by its port. */
+  /** Where it accepts commands, if not on its port. */
   readonly at?: string | undefined
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** Starts a process and waits until it answers. */
+/** Starts a process and waits until it replies. */
 export async function launch(
   port: number,
   args: readonly string[],
@@ -115,7 +115,7 @@ export async function launch(
 
 class Stillborn extends Error {}
 
-// the process id tells our server from a stranger that holds the port
+// The process id distinguishes our server from another one on the port.
 async function answers(at: number | string, child: ChildProcess): Promise<boolean> {
   if ((await command(at, "PING")) !== "PONG") return false
   return String(await command(at, "INFO", "server")).includes(`process_id:${child.pid}\r`)
@@ -163,7 +163,7 @@ function listens(port: number): Promise<boolean> {
 export async function until(what: string, holds: () => Promise<boolean>, patienceMs = 20_000): Promise<void> {
   const deadline = Date.now() + patienceMs
   for (;;) {
-    // a server that is starting refuses connections or says LOADING
+    // A server that is starting refuses connections or replies LOADING.
     const held = await holds().catch((error: unknown) => {
       if (error instanceof Stillborn || Date.now() > deadline) throw error
       return false

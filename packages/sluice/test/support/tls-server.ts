@@ -10,12 +10,12 @@ export interface TlsServer {
   readonly port: number
   /** The certificate of the authority that has signed the server's. */
   readonly ca: string
-  /** Sends one command as who may do everything. */
+  /** Sends one command as a user with all rights. */
   admin(...args: (string | number)[]): ReturnType<typeof command>
   stop(): Promise<void>
 }
 
-/** Starts a private server that talks TLS only, with a certificate of today. */
+/** Starts a private server with TLS only, and a fresh certificate. */
 export async function startTlsRedis(): Promise<TlsServer> {
   const dir = await mkdtemp(join(tmpdir(), "sluice-tls-"))
   const file = (name: string) => join(dir, name)
@@ -47,7 +47,7 @@ export async function startTlsRedis(): Promise<TlsServer> {
   }
 }
 
-/** Makes an authority, and a certificate of it for this host. */
+/** Makes a certificate authority, and its certificate for this host. */
 async function certify(file: (name: string) => string): Promise<void> {
   const openssl = (...args: string[]) => promisify(execFile)("openssl", args)
   const make = [

@@ -1,24 +1,25 @@
 import fc from "fast-check"
-import { type MemoryStore, type Part, type Policy, scopeOf, type Turn } from "sluice"
+import type { MemoryStore, Policy } from "sluice"
+import { type PolicyRequest, policyRef, type Turn } from "sluice/store"
 import { storeOver } from "../../src/stores/memory/memory-store.js"
-import { Shelf } from "../../src/stores/memory/shelf.js"
+import { StateTable } from "../../src/stores/memory/state-table.js"
 import type { Grant } from "./bounds.js"
 import { anySize, costOf, EPOCH, edgesOf, forward, type Move, moved, type Size } from "./moves.js"
 import { periodOf } from "./policy-kinds.js"
 
-/** Something done to a store, before it is known what was done before it. */
+/** An action on a store that is generated before the results of earlier ones are known. */
 export interface Act {
   readonly call: "spend" | "book" | "leave" | "charge" | "reserve" | "settle"
   readonly move: Move
   readonly size: Size
-  /** Any number from 0 to 11: which of the turns, how far ahead, how much of it. */
+  /** A number from 0 to 11. It selects the turn, how far ahead, and how much of it. */
   readonly choice: number
 }
 
-/** A store, as another that does one thing wrong. */
+/** Wraps a store so that it does one thing wrong. */
 export type Change = (store: MemoryStore) => MemoryStore
 
-/** A clock that mostly stands, so that there is a line, and never goes back. */
+/** A clock that mostly stands still, so that there is a queue, and never goes back. */
 const mostlyHere: fc.Arbitrary<Move> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ to: "here", size: 0, nudge: 0 } as const) },
   { weight: 2, arbitrary: forward },
@@ -29,17 +30,17 @@ const mostlyOne: fc.Arbitrary<Size> = fc.oneof(
   { weight: 2, arbitrary: anySize },
 )
 
-/** Up to so many acts, of these calls. */
+/** Up to `maxLength` actions, of these calls. */
 export function actsOf(calls: readonly Act["call"][], maxLength: number): fc.Arbitrary<Act[]> {
   const choice = fc.integer({ min: 0, max: 11 })
   const act = fc.record<Act>({ call: fc.constantFrom(...calls), move: mostlyHere, size: mostlyOne, choice })
   return fc.array(act, { minLength: 2, maxLength, size: "max" })
 }
 
-/** A store in memory that forgets nothing, on a clock that is put to microseconds. */
+/** A memory store that forgets nothing, on a clock that is set in microseconds. */
 export function storeAt(change: Change = (store) => store) {
   let now = EPOCH
-  const store = storeOver(new Shelf(2 ** 20, Number.POSITIVE_INFINITY), () => now / 1_000)
+  const store = storeOver(new StateTable(2 ** 20, Number.POSITIVE_INFINITY), () => now / 1_000)
   return {
     store: change(store),
     set(us: number) {
@@ -48,33 +49,33 @@ export function storeAt(change: Change = (store) => store) {
   }
 }
 
-/** An ask of these policies, each under a name of its own. */
-export function partsOf(policies: readonly Policy[], size: Size): Part[] {
+/** A request under these policies, each with its own name. */
+export function partsOf(policies: readonly Policy[], size: Size): PolicyRequest[] {
   return policies.map((policy, i) => ({
-    scope: scopeOf("test", `${i}`),
+    ref: policyRef("test", `${i}`),
     key: "key",
     policy,
     cost: costOf(size, policy),
   }))
 }
 
-/** How far ahead an act lets a turn lie. */
+/** The longest wait that an action accepts. */
 export function maxWaitOf(policy: Policy, choice: number): number {
   return Math.min(periodOf(policy) * choice, 3e14)
 }
 
 interface Admitted extends Grant {
   readonly turn?: Turn
-  readonly note?: Part["scope"]
+  readonly note?: PolicyRequest["ref"]
 }
 
-/** What was admitted, and the turns in the order of asking. */
+/** The admitted units, and the turns in the order of requests. */
 export interface Played {
   readonly admitted: readonly Grant[]
   readonly turns: readonly number[]
 }
 
-/** Plays acts on one key: what was given back is not admitted, and what is charged admits nobody. */
+/** Plays actions on one key. Units given back do not count as admitted, nor do charges. */
 export function playActs(policy: Policy, acts: readonly Act[], change?: Change): Played {
   const { store, set } = storeAt(change)
   const admitted = new Set<Admitted>()
@@ -85,7 +86,7 @@ export function playActs(policy: Policy, acts: readonly Act[], change?: Change):
   const leave = (choice: number) => {
     const booked = [...admitted].filter(({ turn }) => turn !== undefined)
     const coming = booked.filter(({ at }) => at > now)
-    // most often one that is to come: the last, the first, or any
+    // Usually a turn that is still to come: the last, the first, or any.
     const among = coming.length > 0 && choice !== 6 ? coming : booked
     const index = choice < 4 ? among.length - 1 : choice < 7 ? 0 : (choice * 7) % Math.max(among.length, 1)
     const entry = among[index]
@@ -94,13 +95,13 @@ export function playActs(policy: Policy, acts: readonly Act[], change?: Change):
     admitted.delete(entry)
   }
 
-  const settle = (part: Part, choice: number) => {
+  const settle = (policy: PolicyRequest, choice: number) => {
     const reserved = [...admitted].filter(({ note }) => note !== undefined)
     const entry = reserved[choice % Math.max(reserved.length, 1)]
     if (entry?.note === undefined) return
     const actual = choice % 2 === 0 ? 0 : Math.floor((entry.units * choice) / 11)
-    const back = [{ ...part, cost: entry.units - actual }].filter(({ cost }) => cost > 0)
-    if (!store.settle({ place: { scope: entry.note, key: "key" }, back, more: [], maxWait: 0 })) return
+    const back = [{ ...policy, cost: entry.units - actual }].filter(({ cost }) => cost > 0)
+    if (!store.settle({ ref: { ref: entry.note, key: "key" }, back, more: [], maxWait: 0 })) return
     admitted.delete(entry)
     if (actual > 0) admitted.add({ at: entry.at, units: actual })
   }
@@ -109,23 +110,29 @@ export function playActs(policy: Policy, acts: readonly Act[], change?: Change):
     const ahead = turns.slice(-3)
     now = moved(now, move, { policy, edges: [...edges, ...ahead] })
     set(now)
-    const parts = partsOf([policy], size)
-    const [part] = parts as [Part]
+    const policies = partsOf([policy], size)
+    const [part] = policies as [PolicyRequest]
     if (call === "leave") leave(choice)
     else if (call === "settle") settle(part, choice)
     else {
       const maxWait = maxWaitOf(policy, choice)
-      const scope = scopeOf("test", `reserved ${i}`)
-      const note = { place: { scope, key: "key" }, lasts: 3 * periodOf(policy) }
+      const ref = policyRef("test", `reserved ${i}`)
+      const note = { place: { ref: ref, key: "key" }, lasts: 3 * periodOf(policy) }
       const count = call === "spend" ? 1 + (choice % 3) : 1
-      const answer = store.ask({ parts, count, mode: call, maxWait, ...(call === "reserve" && { note }) })
-      const { turn: at = now, marks = [], granted } = answer
-      if (call !== "charge" && call !== "book") edges = edgesOf(parts, answer, now)
+      const reply = store.decide({
+        policies,
+        count,
+        mode: call,
+        maxWait,
+        ...(call === "reserve" && { note }),
+      })
+      const { turn: at = now, receipt = [], granted } = reply
+      if (call !== "charge" && call !== "book") edges = edgesOf(policies, reply, now)
       if (call === "charge" || granted === 0) continue
       if (call === "book") turns.push(at)
       const units = granted * part.cost
-      if (call === "book") admitted.add({ at, units, turn: { parts, at, marks } })
-      else admitted.add({ at, units, ...(call === "reserve" && { note: scope }) })
+      if (call === "book") admitted.add({ at, units, turn: { policies, at, receipt } })
+      else admitted.add({ at, units, ...(call === "reserve" && { note: ref }) })
     }
   }
   return { admitted: [...admitted].sort((a, b) => a.at - b.at), turns }

@@ -4,8 +4,8 @@ import { createLimiter, type Store } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import type { Booking, Shift, TurnReport } from "./turn-workers.js"
 
-// The program of a process that waits for turns, `turn-worker.ts <port of Redis>`: it says "ready", and answers each
-// shift with the turns it had.
+// A worker process that waits for turns: `turn-worker.ts <port of Redis>`. It prints "ready", and replies to each shift with
+// its turns.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 
 /** Numbers from 0 to 1 that are the same in every run. */
@@ -25,18 +25,18 @@ async function work({ name, policy, workers, turns, pause, aborts, seed }: Shift
   const through = ioredis(client)
   const store: Store = redisStore({
     ...through,
-    runByHash(...call) {
+    run(...call) {
       calls += 1
-      return through.runByHash(...call)
+      return through.run(...call)
     },
   })
   const watched: Store = {
     ...store,
-    async ask(ask) {
-      const answer = await store.ask(ask)
-      const { at, turn, granted } = answer
+    async decide(request) {
+      const reply = await store.decide(request)
+      const { at, turn, granted } = reply
       if (granted > 0 && turn !== undefined) bookings.push({ at, turn })
-      return answer
+      return reply
     },
     leave(turn) {
       left.push(turn.at)

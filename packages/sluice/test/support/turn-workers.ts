@@ -6,16 +6,16 @@ export interface Shift {
   readonly name: string
   readonly policy: Policy
   readonly workers: number
-  /** How many turns each takes, one after the other. */
+  /** How many turns each worker takes, one after the other. */
   readonly turns: number
   /** Milliseconds between the turns of a worker. */
   readonly pause: number
-  /** What share of the turns is given up after a while. */
+  /** The share of turns that are aborted after a while. */
   readonly aborts: number
   readonly seed: number
 }
 
-/** Microseconds of the server: when a turn was asked for, and when it is. */
+/** The time of a booking, and of its turn, in microseconds of the server. */
 export interface Booking {
   readonly at: number
   readonly turn: number
@@ -23,16 +23,16 @@ export interface Booking {
 
 export interface TurnReport {
   readonly bookings: readonly Booking[]
-  /** In the order of waking: the how-manieth to ask, and when it woke, in microseconds. */
+  /** In the order of wake-ups: the number of the request, and the time of its wake-up in microseconds. */
   readonly had: readonly { readonly order: number; readonly wokeAt: number }[]
-  /** When the turns are that were given back. */
+  /** The times of turns that were given back. */
   readonly left: readonly number[]
-  /** How many waits were given up. */
+  /** How many waits were aborted. */
   readonly aborted: number
   readonly calls: number
 }
 
-/** Starts processes that do several shifts at once. */
+/** Starts processes that run several shifts concurrently. */
 export function startTurnWorkers(
   port: number,
   count: number,

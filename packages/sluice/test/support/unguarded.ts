@@ -1,11 +1,8 @@
 import type { Store } from "sluice"
+import { layersOf, withLayers } from "../../src/layers/compose.js"
 
-/** The store as it is, with nothing that answers for it in an outage: its own patience is what a test sees. */
+/** The store without the outage layer, so that a test sees its own retries and errors. */
 export function unguarded(store: Store): Store {
-  const { outage: _, ...layers } = store.layers ?? { leases: () => expectNoLease() }
-  return { ...store, layers }
-}
-
-function expectNoLease(): never {
-  throw new Error("nothing is leased here")
+  const { outage: _, ...layers } = layersOf(store)
+  return withLayers({ ...store }, layers)
 }

@@ -12,7 +12,7 @@ export interface Received {
   readonly at: number
 }
 
-/** What is answered: a status and headers, and a body, or a function that writes one. */
+/** A response: status, headers, and a body or a function that writes one. */
 export interface Reply {
   readonly status?: number
   readonly headers?: Record<string, string | number>
@@ -26,7 +26,7 @@ export interface Upstream {
   stop(): Promise<void>
 }
 
-/** A real HTTP server on loopback that gives these replies, the last of them again and again. */
+/** A real HTTP server on loopback with these replies. It repeats the last one. */
 export async function startUpstream(
   ...replies: readonly (Reply | ((request: Received) => Reply))[]
 ): Promise<Upstream> {

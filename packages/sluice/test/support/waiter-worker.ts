@@ -3,12 +3,15 @@ import { createLimiter, memoryStore, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import type { Crowd, CrowdReport } from "./waiter-workers.js"
 
-// The program of a process in which a crowd waits, `waiter-worker.ts <port of Redis>`: it says "ready", and tells of
-// each crowd what it cost.
+// A worker process with many waiters: `waiter-worker.ts <port of Redis>`. It prints "ready", and reports the cost of each
+// crowd.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 const warnings: string[] = []
 let crowds = 0
-process.on("warning", ({ name }) => warnings.push(name))
+process.on("warning", ({ name }) => {
+  // Connect first, because that is not measured.
+  if (name !== "SluiceWarning") warnings.push(name)
+})
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
 
@@ -23,7 +26,7 @@ async function memory(): Promise<number> {
 
 async function wait({ on, waiters, keys, signals }: Crowd) {
   const store = on === "redis" ? redisStore(ioredis(client)) : memoryStore()
-  // one now and then one in a minute: they all wait until they give up or it closes
+  // One unit now, then one per minute: all others wait until they abort or the limiter closes.
   const policy = tokenBucket({ capacity: 1, refill: 1, every: "1m" })
   crowds += 1
   const limiter = createLimiter({
@@ -32,7 +35,8 @@ async function wait({ on, waiters, keys, signals }: Crowd) {
     store,
     maxWait: "3650d",
     outage: { deadline: "1m" },
-    maxWaiters: waiters,
+    // One key may use half of the queue.
+    maxWaiters: 2 * waiters,
   })
   const own = Array.from({ length: signals }, () => new AbortController())
   const ends = new Map<string, number>()
@@ -55,7 +59,7 @@ async function wait({ on, waiters, keys, signals }: Crowd) {
 
 process.on("disconnect", () => process.exit())
 process.on("message", async (crowd: Crowd) => {
-  // once to have everything compiled and grown
+  // A warm-up run, to compile the code and grow the heap.
   await wait(crowd)
   const timersBefore = timers()
   const before = await memory()

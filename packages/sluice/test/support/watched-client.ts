@@ -1,19 +1,19 @@
 import type { RedisClient } from "sluice/redis"
 
-/** A client that notes how many keys each call carries and how many calls are under way. */
+/** A client that records the keys of each call and the number of calls in flight. */
 export function watch(through: RedisClient) {
   const calls: number[] = []
   let underWay = 0
   let most = 0
-  const runByHash: RedisClient["runByHash"] = async (sha, keys, args) => {
-    calls.push(keys.length)
+  const run: RedisClient["run"] = async (...call) => {
+    calls.push(call[2].length)
     underWay += 1
     most = Math.max(most, underWay)
     try {
-      return await through.runByHash(sha, keys, args)
+      return await through.run(...call)
     } finally {
       underWay -= 1
     }
   }
-  return { client: { ...through, runByHash }, calls, most: () => most }
+  return { client: { ...through, run }, calls, most: () => most }
 }

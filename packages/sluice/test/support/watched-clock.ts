@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { type ManualClock, manualClock } from "../../src/testing/manual-clock.js"
 
-/** A clock that moves only when told, and tells who waits by it. */
+/** A manual clock that also reports its timers. */
 export interface WatchedClock extends ManualClock {
   /** Milliseconds that timers were set to, in order. */
   readonly asked: readonly number[]
@@ -34,7 +34,7 @@ export function watchedClock(): WatchedClock {
   return Object.defineProperty(watched, "waiting", { get: () => timers.size }) as unknown as WatchedClock
 }
 
-/** Resolves when something is so, for which it takes real input and output. */
+/** Resolves when a condition holds that depends on real input and output. */
 export async function until(holds: () => boolean, what = String(holds)): Promise<void> {
   const deadline = performance.now() + 5_000
   while (!holds()) {

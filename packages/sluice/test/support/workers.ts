@@ -1,18 +1,18 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
-/** Processes that run a program beside this one and answer a task with a report. */
+/** Worker processes that reply to a task with a report. */
 export interface Workers<Task, Report> {
   readonly children: readonly ChildProcess[]
-  /** Gives each process its task, all at the same time. */
+  /** Gives all processes their tasks at the same time. */
   work(tasks: readonly Task[]): Promise<Report[]>
-  /** Ends the processes where they are. */
+  /** Kills the processes. */
   kill(): Promise<void>
 }
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
-/** Starts processes that run the source of the library; each says "ready" when it is. */
+/** Starts processes that run the source of the library. Each prints "ready". */
 export async function startWorkers<Task, Report>(
   program: string,
   args: readonly string[],
@@ -45,7 +45,7 @@ export async function startWorkers<Task, Report>(
   }
 }
 
-/** What a process says next. */
+/** The next line that a process prints. */
 export function heardFrom(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const onExit = (code: number | null, signal: string | null) =>

@@ -7,18 +7,18 @@ interface Event {
   readonly run: () => void
 }
 
-/** Time that passes only when told, by the clock and for timers alike. */
+/** Simulated time for the clock and for timers. It passes only when a test advances it. */
 export interface World {
   readonly clock: ManualClock
-  /** Has something happen in a while. */
+  /** Schedules a function. */
   after(ms: number, run: () => void): void
-  /** Lets time pass, and all that happens in it. */
+  /** Advances time and runs everything that is due. */
   pass(ms: number): Promise<void>
   /** How many timers are set. */
   readonly timers: number
 }
 
-/** Takes the place of the timers of this process, until `vi.unstubAllGlobals()`. */
+/** Replaces the timers of this process, until `vi.unstubAllGlobals()`. */
 export function world(): World {
   const clock = manualClock()
   const events: Event[] = []

@@ -12,7 +12,7 @@ import {
 import { manualClock } from "sluice/testing"
 import { describe, expect, test } from "vitest"
 
-/** Ten a second, in the ways of each policy. */
+/** Ten units per second under each kind of policy. */
 const policies: [string, Policy][] = [
   ["fixedWindow", fixedWindow({ limit: 10, window: "1s" })],
   ["fixedWindow by the clock", fixedWindow({ limit: 10, window: "1s", align: "clock" })],
@@ -28,7 +28,7 @@ const rigged = (policy: Policy, maxWait = 1) => {
   return { clock, limiter: createLimiter({ policy, maxWait, store: memoryStore({ clock }) }) }
 }
 
-describe.each(policies)("a budget of %s is as its document says", (_, policy) => {
+describe.each(policies)("a budget under %s works as documented", (_, policy) => {
   test("however much is charged, a cost of 1 passes again within maxWait and two periods", async () => {
     const charge = fc.record({
       cost: fc.integer({ min: 1, max: 50 }),
@@ -48,7 +48,7 @@ describe.each(policies)("a budget of %s is as its document says", (_, policy) =>
     )
   })
 
-  test("of one charge at most twice the limit counts", async () => {
+  test("a charge counts at most twice the limit", async () => {
     const waits = await Promise.all(
       [20, 21, 1e9].map(async (cost) => (await rigged(policy).limiter.charge("key", cost)).retryAfter),
     )
@@ -56,7 +56,7 @@ describe.each(policies)("a budget of %s is as its document says", (_, policy) =>
     expect((await rigged(policy).limiter.charge("key", 15)).retryAfter).toBeLessThanOrEqual(Number(waits[0]))
   })
 
-  test("a settlement counts once, whoever makes it, and what is not settled keeps its estimate", async () => {
+  test("a reservation is settled once, by any process, and keeps its estimate until then", async () => {
     const { clock, limiter } = rigged(policy)
     const { id } = await limiter.reserve("key", { cost: 8 })
     expect(await limiter.peek("key")).toMatchObject({ remaining: 2 })
@@ -71,7 +71,7 @@ describe.each(policies)("a budget of %s is as its document says", (_, policy) =>
     expect(await limiter.peek("key")).toMatchObject({ remaining: 0 })
   })
 
-  test("what has left the window is not given back", async () => {
+  test("units that have left the window are not given back", async () => {
     const { clock, limiter } = rigged(policy)
     const { cancel } = await limiter.reserve("key", { cost: 10 })
     clock.advance(1_000)

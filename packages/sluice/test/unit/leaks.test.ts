@@ -4,10 +4,10 @@ import { timersOf } from "../../src/clock.js"
 import { Deadlines } from "../../src/layers/deadlines.js"
 import { census, leftOver } from "../support/leaks.js"
 
-test("a timer of the library is counted until it has fired, though it holds nothing open", async () => {
+test("a timer of the library is counted until it fires, even if it is unref'd", async () => {
   const before = census()
   const fired = vi.fn()
-  const due = { stretch: undefined, before: undefined, after: undefined, expire: fired }
+  const due = { startedAt: 0, before: undefined, after: undefined, expire: fired }
   new Deadlines(100).add(due)
   expect(census()).toMatchObject({ "timer of layers/deadlines.ts": 1 })
   expect(fired).not.toHaveBeenCalled()
@@ -15,14 +15,14 @@ test("a timer of the library is counted until it has fired, though it holds noth
   expect(fired).toHaveBeenCalledOnce()
 })
 
-test("a timer that is cleared is not counted any more", () => {
+test("a cleared timer is no longer counted", () => {
   const cancel = timersOf(undefined).after(60_000, () => {})
   expect(census()).toMatchObject({ "timer of clock.ts": 1 })
   cancel()
   expect(census()).not.toHaveProperty(["timer of clock.ts"])
 })
 
-test("timers of others are not, and listeners are, of whatever tells events", async () => {
+test("timers of other code are not counted, and listeners on any event source are", async () => {
   const emitter = new EventEmitter()
   const count = () => census({ client: emitter })
   const before = count()

@@ -30,11 +30,11 @@ const peeked = (span: Span, remaining: number): Operation => ({
 const refunded = (span: Span, cost: number): Operation => ({ ...during(span), kind: "refund", cost })
 const reset = (span: Span): Operation => ({ ...during(span), kind: "reset" })
 
-describe("histories that one order explains", () => {
+describe("linearizable histories", () => {
   test.each<[string, Operation[]]>([
     ["nothing", []],
     [
-      "asks one after the other",
+      "sequential requests",
       [spent([0, 1], 4, 6), spent([2, 3], 4, 2), denied([4, 5], 4, 2), peeked([6, 7], 2)],
     ],
     ["asks at once, answered in any order", [spent([0, 9], 2, 3), spent([1, 9], 4, 6), spent([2, 9], 1, 5)]],
@@ -43,7 +43,7 @@ describe("histories that one order explains", () => {
     ["a peek that does not see an ask under way yet", [spent([0, 9], 3, 7), peeked([1, 2], 10)]],
     ["a refund of more than was spent", [spent([0, 1], 3, 7), refunded([2, 3], 8), peeked([4, 5], 10)]],
     [
-      "a refund under way that has to wait for an ask",
+      "a concurrent refund that must come after a request",
       [refunded([0, 9], 3), spent([1, 8], 3, 7), peeked([9, 9], 10)],
     ],
     ["a reset between asks", [spent([0, 1], 9, 1), reset([2, 5]), spent([3, 4], 9, 1), peeked([6, 7], 1)]],
@@ -52,7 +52,7 @@ describe("histories that one order explains", () => {
   ])("%s", (_, history) => expect(violationIn(history, LIMIT)).toBeUndefined())
 })
 
-describe("histories that no order explains", () => {
+describe("histories that are not linearizable", () => {
   test.each<[string, Operation[]]>([
     ["a unit spent twice", [spent([0, 9], 3, 7), spent([0, 9], 3, 7)]],
     ["more spent than there is", [spent([0, 9], 6, 4), spent([0, 9], 6, 4)]],
@@ -70,7 +70,7 @@ describe("histories that no order explains", () => {
     ["an order that differs from real time", [spent([0, 1], 4, 2), spent([2, 3], 4, 6)]],
   ])("%s", (_, history) => expect(violationIn(history, LIMIT)).toContain("no order explains"))
 
-  test("the report shows how far an order went and what cannot follow", () => {
+  test("the report shows the longest order found and the operation that cannot follow", () => {
     const history = [
       spent([1_000, 3_000], 3, 7),
       spent([1_000, 4_000], 2, 5),
@@ -88,7 +88,7 @@ describe("histories that no order explains", () => {
   })
 })
 
-/** An operation that takes effect at `at`; a lie changes what its caller heard. */
+/** An operation that takes effect at `at`. A lie changes the reply that its caller gets. */
 interface Event {
   readonly at: number
   readonly early: number
@@ -126,7 +126,7 @@ function historyOf(happened: readonly Event[], limit = LIMIT): Operation[] {
     })
 }
 
-/** Whether any order of a few operations explains their answers, by trying all of them. */
+/** Whether any order of a few operations explains their replies. Tries all orders. */
 function explained(history: readonly Operation[], left = LIMIT): boolean {
   if (history.length === 0) return true
   return history.some((first) => {
@@ -141,7 +141,7 @@ function explained(history: readonly Operation[], left = LIMIT): boolean {
 }
 
 describe("the search", () => {
-  test("agrees with trying every order", { timeout: 30_000 }, () => {
+  test("agrees with a brute-force search of every order", { timeout: 30_000 }, () => {
     const verdicts = { true: 0, false: 0 }
     fc.assert(
       fc.property(events(6, 6, 12), (happened) => {
@@ -156,7 +156,7 @@ describe("the search", () => {
     expect(verdicts.false).toBeGreaterThan(200)
   })
 
-  test("finds the order of hundreds of operations, dozens of them at once", { timeout: 30_000 }, () => {
+  test("finds the order of hundreds of operations, dozens of them concurrent", { timeout: 30_000 }, () => {
     fc.assert(
       fc.property(events(300, 0, 40), (happened) => {
         expect(violationIn(historyOf(happened, 60), 60)).toBeUndefined()

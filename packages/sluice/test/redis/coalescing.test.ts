@@ -22,19 +22,18 @@ afterAll(async () => {
 
 const policy = tokenBucket({ capacity: 100, refill: 1, every: "1m" })
 
-describe("asks of one key", () => {
-  test("that share a call but not a policy object see each other", async () => {
+describe("requests of one key", () => {
+  test("requests in one call see each other, even with different policy objects", async () => {
     const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({ policy, store: redisStore(through, { denyCache: false }) })
-    const ask = () =>
+    const request = () =>
       limiter.tryAcquire("k", { policy: tokenBucket({ capacity: 3, refill: 1, every: "1m" }) })
-    expect(await ask()).toMatchObject({ allowed: true, remaining: 2 })
+    expect(await request()).toMatchObject({ allowed: true, remaining: 2 })
     calls.length = 0
-    const asks = [ask(), limiter.tryAcquire("other"), ask(), ask()]
-    // with so many more the first four leave in the first call
+    const requests = [request(), limiter.tryAcquire("other"), request(), request()]
     const more = Array.from({ length: 12 }, (_, i) => limiter.tryAcquire(`more-${i}`))
-    const decisions = await Promise.all([...asks, ...more])
-    expect(calls).toEqual([4, 4, 4, 4])
+    const decisions = await Promise.all([...requests, ...more])
+    expect(calls).toEqual([16])
     expect(decisions.slice(0, 4).map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 1],
       [true, 99],
@@ -48,7 +47,7 @@ describe("asks of one key", () => {
     expect(alike.map(({ remaining }) => remaining)).toEqual([98, 97])
   })
 
-  test("equal asks become one, and each is told what it left", async () => {
+  test("equal requests become one, and each reply has its own remaining units", async () => {
     const clock = manualClock()
     const { client: through, calls } = watch(ioredis(client))
     const store = redisStore(through, { clock, denyCache: false })
@@ -63,8 +62,8 @@ describe("asks of one key", () => {
     await limiter.peek("k")
     calls.length = 0
     const decisions = await Promise.all(Array.from({ length: 90 }, () => limiter.tryAcquire("k", { cost })))
-    // the key of the record and that of the list
-    expect(calls).toEqual([2])
+    // One key per policy.
+    expect(calls).toEqual([4])
     for (const [i, { allowed, policies, retryAfter }] of decisions.entries()) {
       const spent = Math.min(i + 1, 70)
       expect(allowed).toBe(i < 70)
@@ -78,7 +77,7 @@ describe("asks of one key", () => {
     }
   })
 
-  test("an ask of another cost in between keeps its turn, and peeks are one too", async () => {
+  test("a request of another cost in between keeps its order, and equal peeks become one too", async () => {
     const { client: through, calls } = watch(ioredis(client))
     const limiter = createLimiter({
       policy: fixedWindow({ limit: 7, window: "1m" }),
@@ -87,9 +86,9 @@ describe("asks of one key", () => {
     await limiter.peek("k")
     calls.length = 0
     const costs = [1, 1, 5, 1, 1, 5, 1]
-    const asks = costs.map((cost) => limiter.tryAcquire("k", { cost }))
+    const requests = costs.map((cost) => limiter.tryAcquire("k", { cost }))
     const peeks = [limiter.peek("k"), limiter.peek("k")]
-    expect((await Promise.all(asks)).map(({ allowed }) => allowed)).toEqual([
+    expect((await Promise.all(requests)).map(({ allowed }) => allowed)).toEqual([
       true,
       true,
       true,
@@ -102,7 +101,7 @@ describe("asks of one key", () => {
     expect(calls.reduce((sum, keys) => sum + keys, 0)).toBe(6)
   })
 
-  test("asks of one key in one call are answered in the order they were asked", async () => {
+  test("requests of one key in one call are decided in their order", async () => {
     const clock = manualClock()
     const store = redisStore(ioredis(client), { clock })
     for (const each of [
@@ -117,11 +116,11 @@ describe("asks of one key", () => {
     }
   })
 
-  test("asks for a hot key join those that wait, and are held up for no longer than a second either", async () => {
+  test("requests for a hot key join equal ones that wait, and are delayed by at most one second", async () => {
     let lost = 4
     const losing: RedisClient = {
       ...ioredis(client),
-      runByHash: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).runByHash(...call)),
+      run: (...call) => (lost-- > 0 ? new Promise(() => {}) : ioredis(client).run(...call)),
     }
     const limiter = createLimiter({ policy, store: unguarded(redisStore(losing)) })
     for (let i = 0; i < 4; i += 1) {
