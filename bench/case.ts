@@ -11,11 +11,27 @@ export interface Bench {
   readonly progress: Progress
 }
 
+/** The parts of a run that `--only` can choose. */
+export const sections = [
+  "redis",
+  "policies",
+  "network",
+  "fleet",
+  "cluster",
+  "waiting",
+  "memory",
+  "http",
+] as const
+export type Section = (typeof sections)[number]
+
 /** One case, or several that belong together. */
 export interface Case {
-  /** What `--only` names. */
+  /** `--only` accepts it, too. */
   readonly id: string
+  readonly section: Section
   readonly title: string
+  /** How long a full run takes, roughly. The progress line uses it. */
+  readonly seconds: number
   run(bench: Bench): Promise<Result[]>
 }
 
@@ -32,7 +48,7 @@ export async function compare(
   const subjects = await Promise.all(candidates)
   const run = (subject: Subject, ms: number, warming: boolean) =>
     warming ? warmUp(subject, ms) : closedLoop(subject, redis, { ...load, ms })
-  // with few in flight V8 would not get round to compiling what is measured, nor ever at once
+  // With few requests in flight V8 would compile the measured code late or never.
   const warmUp = (subject: Subject, ms: number) => {
     const longer = compiled.has(subject.name) ? ms : Math.max(ms, firstMs)
     compiled.add(subject.name)

@@ -14,17 +14,17 @@ const [width, left, right, thickness, gap, head] = [760, 230, 110, 16, 18, 52]
 
 export function svgOf({ title, unit, groups }: Chart): string {
   const most = Math.max(...groups.flatMap(({ bars }) => bars.map(({ value }) => value)))
-  const parts: string[] = []
+  const shapes: string[] = []
   let y = head
   for (const { label, bars } of groups) {
     if (label !== "") {
-      parts.push(`<text class="group" x="12" y="${y + 12}">${escaped(label)}</text>`)
+      shapes.push(`<text class="group" x="12" y="${y + 12}">${escaped(label)}</text>`)
       y += 20
     }
     for (const { name, value } of bars) {
       const length = Math.max(1, (value / most) * (width - left - right))
       const kind = name.startsWith("sluice") ? "ours" : name.endsWith("(floor)") ? "floor" : "peer"
-      parts.push(
+      shapes.push(
         `<text class="name" x="${left - 8}" y="${y + 12}">${escaped(name)}</text>`,
         `<rect class="${kind}" x="${left}" y="${y}" width="${length.toFixed(1)}" height="${thickness - 3}" rx="2"/>`,
         `<text class="value" x="${(left + length + 6).toFixed(1)}" y="${y + 11}">${short(value)}</text>`,
@@ -45,7 +45,7 @@ text { fill: #e6edf3 } .unit { fill: #8d96a0 } .ours { fill: #3fb68b } .peer { f
 </style>
 <text class="title" x="12" y="22">${escaped(title)}</text>
 <text class="unit" x="12" y="40">${escaped(unit)}</text>
-${parts.join("\n")}
+${shapes.join("\n")}
 </svg>
 `
 }

@@ -11,17 +11,18 @@ export interface Load {
   readonly ms: number
 }
 
-/** Until as many decisions are under way as will be, and while the last ones end, nothing is counted. */
+/** Milliseconds before counting starts, so that all workers are under way. */
 const settleMs = 40
 
-/** Asks for decisions, so many at a time, each worker for its next one when it has its last. */
+/** Keeps `inFlight` workers busy: each asks for its next decision when it has the last one. Errors are counted. */
 export async function closedLoop(subject: Subject, on: Server, load: Load): Promise<Figures> {
   const { keys, inFlight } = load
   const mask = keys.length - 1
-  // with many in flight a clock read twice for each would be a good part of what is measured
+  // With many in flight, two clock readings for each decision would distort the measurement.
   const stride = inFlight > 32 ? 16 : 1
+  const fewInFlight = inFlight <= 32
   const latencies: number[] = []
-  let [asked, done, allowed] = [0, 0, 0]
+  let [asked, done, allowed, errors] = [0, 0, 0, 0]
   let phase: "settling" | "counting" | "over" = "settling"
   let [begin, end] = [snapshot(0), snapshot(0)]
 
@@ -36,8 +37,8 @@ export async function closedLoop(subject: Subject, on: Server, load: Load): Prom
     }
   }
 
-  // Answers from memory never leave the queue of microtasks, where no reply and no timer is heard: after so many
-  // without a turn of the event loop everybody waits for one.
+  // Answers from memory stay within microtasks, which starve replies and timers: after 2,048 of them all workers wait for a turn
+  // of the event loop.
   let gate: Promise<void> | undefined
   let [turning, since, open] = [false, 0, () => {}]
   const listen = () => {
@@ -63,30 +64,34 @@ export async function closedLoop(subject: Subject, on: Server, load: Load): Prom
       const key = keys[number & mask] as string
       const timed = number % stride === 0
       const askedAt = timed ? performance.now() : 0
-      let answer: unknown
+      let reply: unknown
       try {
-        answer = await subject.decide(key)
+        reply = await subject.decide(key)
       } catch (thrown) {
-        answer = thrown
+        reply = thrown
       }
       if (timed && phase === "counting") latencies.push(performance.now() - askedAt)
-      if (subject.passed(answer)) allowed += 1
-      done += 1
-      if (done % 64 === 0) {
-        watch()
-        listen()
+      try {
+        if (subject.passed(reply)) allowed += 1
+      } catch (error) {
+        errors += 1
+        noteError(subject, error)
       }
+      done += 1
+      // With few in flight on a slow network, 64 decisions take longer than a round.
+      if (fewInFlight || done % 64 === 0) watch()
+      if (done % 64 === 0) listen()
       if (gate !== undefined) await gate
     }
   }
 
   const cpu = await on.cpu()
-  const calls = await on.scriptCalls()
+  const { calls } = await on.scripts()
   const startedAt = performance.now()
   await Promise.all(Array.from({ length: inFlight }, work))
   const tookMs = performance.now() - startedAt
   const redisCpu = (await on.cpu()) - cpu
-  const redisCalls = (await on.scriptCalls()) - calls
+  const redisCalls = (await on.scripts()).calls - calls
 
   const counted = end.done - begin.done
   latencies.sort((a, b) => a - b)
@@ -98,7 +103,17 @@ export async function closedLoop(subject: Subject, on: Server, load: Load): Prom
     redisCpu: redisCpu / done,
     calls: redisCalls / (tookMs / 1_000),
     allowed: allowed / done,
+    errors,
   }
+}
+
+const noted = new Set<string>()
+
+/** Shows the first error of a subject: a column of numbers alone would not say what went wrong. */
+export function noteError({ name }: Pick<Subject, "name">, error: unknown): void {
+  if (noted.has(name)) return
+  noted.add(name)
+  console.error(`\n${name}: ${error instanceof Error ? error.message : String(error)}`)
 }
 
 function snapshot(done: number) {

@@ -46,9 +46,16 @@ export async function crowd(subject: WaitingSubject, on: Server, load: Crowd): P
     }
   }
   const snapshot = async () => {
-    const [redisCpu, scripts, commands] = await Promise.all([on.cpu(), on.scriptCalls(), on.commands()])
+    const [redisCpu, scripts, commands] = await Promise.all([on.cpu(), on.scripts(), on.commands()])
     const { user, system } = process.cpuUsage()
-    return { at: performance.now(), seen: grants.length, nodeCpu: user + system, redisCpu, scripts, commands }
+    return {
+      at: performance.now(),
+      seen: grants.length,
+      nodeCpu: user + system,
+      redisCpu,
+      scripts: scripts.calls,
+      commands,
+    }
   }
 
   let failed: unknown

@@ -1,53 +1,83 @@
 import { parseArgs } from "node:util"
 import { barsOf, barsText } from "./bars.js"
+import { type Case, sections } from "./case.js"
 import type { CaseReply, CaseRequest } from "./case-worker.js"
 import { cases } from "./cases/index.js"
-import { environmentOf, write } from "./report.js"
-import type { Pace, Result } from "./rounds.js"
+import { render } from "./page.js"
+import { allResults, environmentOf, type Measured, mergeResults, readResults } from "./results.js"
+import type { Pace } from "./rounds.js"
 import { tableOf } from "./table.js"
 import { startWorker } from "./worker.js"
 
-const usage = `npm run bench -- [--quick] [--only <case>,…] [--write]
+const usage = `npm run bench -- [--quick] [--only=<section or case>,…] [--write] [--render]
 
-  --quick  short rounds, in under three minutes in all
-  --only   these cases: ${cases.map(({ id }) => id).join(", ")}
-  --write  keeps the results in bench/results.json and the charts in docs/benchmarks, as a whole run always does
-  --help   says this`
+  --quick   short rounds for a first look; keeps nothing unless --write is given
+  --only    these sections: ${sections.join(", ")};
+            or these cases: ${cases.map(({ id }) => id).join(", ")}
+  --write   keeps the results of a quick run in bench/results.json and renders docs/benchmarks.md
+  --render  runs nothing, and renders docs/benchmarks.md and its charts from bench/results.json
+  --help    shows this text
+
+A full run takes about half an hour. Its results, also those of single sections, are merged into bench/results.json.`
 
 const flags = flagsGiven()
-const { quick } = flags
-const only = flags.only.flatMap((ids) => ids.split(","))
-const unknown = only.find((id) => !cases.some((each) => each.id === id))
-if (unknown !== undefined) refuse(`There is no case ${unknown}.`)
 if (flags.help) {
   console.log(usage)
   process.exit()
 }
+if (flags.render) {
+  report(render(readResults()))
+  process.exit()
+}
 
+const { quick } = flags
+const chosen = chosenCases(flags.only.flatMap((names) => names.split(",")))
 const pace: Pace = quick
-  ? { quick, rounds: 3, ms: 250, warmUpMs: 350 }
-  : { quick, rounds: 7, ms: 1_000, warmUpMs: 1_000 }
-const chosen = only.length === 0 ? cases : cases.filter(({ id }) => only.includes(id))
+  ? { quick, rounds: 3, ms: 200, warmUpMs: 200 }
+  : { quick, rounds: 5, ms: 800, warmUpMs: 600 }
+/** How much of a full run's time this one needs. The first cases correct the guess. */
+const guess = quick ? 0.25 : 1
+
 const startedAt = Date.now()
-const results: Result[] = []
-let version = ""
-for (const [index, { id, title }] of chosen.entries()) {
+const measured: Record<string, Measured> = {}
+let secondsExpected = 0
+for (const [index, { id, section, title, seconds }] of chosen.entries()) {
+  const elapsed = (Date.now() - startedAt) / 1_000
+  const pending = chosen.slice(index).reduce((sum, each) => sum + each.seconds, 0)
+  const secondsLeft = pending * (secondsExpected === 0 ? guess : elapsed / secondsExpected)
+  secondsExpected += seconds
+  const caseStartedAt = Date.now()
   const worker = startWorker<CaseRequest, CaseReply>(title, "case-worker.ts")
-  const reply = await worker.ask({ id, pace, turn: { number: index + 1, total: chosen.length, startedAt } })
-  worker.stop()
-  version = reply.version
-  results.push(...reply.results)
-  for (const result of reply.results) console.log(`\n${tableOf(result)}`)
+  try {
+    const turn = { number: index + 1, total: chosen.length, secondsLeft }
+    const { results, version } = await worker.ask({ id, pace, turn })
+    const environment = environmentOf(version, quick)
+    measured[id] = { section, environment, seconds: (Date.now() - caseStartedAt) / 1_000, results }
+    for (const result of results) console.log(`\n${tableOf(result)}`)
+    // After each case, so that an interrupted run loses nothing.
+    if (!quick || flags.write) mergeResults({ [id]: measured[id] })
+  } catch (error) {
+    console.error(`\n${id} failed: ${error instanceof Error ? error.message : String(error)}`)
+    process.exitCode = 1
+  } finally {
+    worker.stop()
+  }
 }
 
-const environment = environmentOf(version, quick)
-const bars = barsOf(results)
-console.log(`\n${barsText(bars)}`)
-console.log(`\n${Object.values(environment).join(", ")}`)
-if (flags.write || (!quick && only.length === 0)) {
-  console.log(`\nWrote ${write(results, bars, environment).join(", ")}.`)
-}
+console.log(`\n${barsText(barsOf(allResults(measured)).filter((bar) => bar.measured !== undefined))}`)
+if (!quick || flags.write) report(["bench/results.json", ...render(readResults())])
 console.log(`\nTook ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
+
+function report(written: readonly string[]): void {
+  console.log(`\nWrote ${written.join(", ")}.`)
+}
+
+function chosenCases(names: readonly string[]): readonly Case[] {
+  const isNamed = (name: string) => (each: Case) => each.id === name || each.section === name
+  const unknown = names.find((name) => !cases.some(isNamed(name)))
+  if (unknown !== undefined) refuse(`There is no section or case ${unknown}.`)
+  return names.length === 0 ? cases : cases.filter((each) => names.some((name) => isNamed(name)(each)))
+}
 
 function flagsGiven() {
   try {
@@ -56,6 +86,7 @@ function flagsGiven() {
         quick: { type: "boolean", default: false },
         only: { type: "string", multiple: true, default: [] },
         write: { type: "boolean", default: false },
+        render: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
       },
     })

@@ -8,18 +8,19 @@ export interface Progress {
 export interface Turn {
   readonly number: number
   readonly total: number
-  /** When the run was started, in milliseconds since the epoch. */
-  readonly startedAt: number
+  /** How many seconds the run still takes from the start of this case, as expected. */
+  readonly secondsLeft: number
 }
 
 export function progressOf(
-  { number, total, startedAt }: Turn,
+  { number, total, secondsLeft }: Turn,
   title: string,
   { stderr } = process,
 ): Progress {
+  const startedAt = Date.now()
   const draw = (what: string) => {
-    const seconds = Math.round((Date.now() - startedAt) / 1_000)
-    const line = `[${number} of ${total}, ${seconds} s] ${title}${what === "" ? "" : `: ${what}`}`
+    const left = secondsLeft - (Date.now() - startedAt) / 1_000
+    const line = `[${number} of ${total}, ${remaining(left)}] ${title}${what === "" ? "" : `: ${what}`}`
     if (stderr.isTTY) stderr.write(`\r${line.slice(0, (stderr.columns ?? 80) - 1)}\x1b[K`)
     else if (what === "") stderr.write(`${line}\n`)
   }
@@ -30,4 +31,9 @@ export function progressOf(
       if (stderr.isTTY) stderr.write("\r\x1b[K")
     },
   }
+}
+
+function remaining(seconds: number): string {
+  if (seconds >= 90) return `about ${Math.round(seconds / 60)} min left`
+  return `about ${Math.max(1, Math.round(seconds))} s left`
 }

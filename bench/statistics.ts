@@ -16,6 +16,6 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /** Of values in ascending order. */
-export function quantile(sorted: readonly number[], share: number): number {
+export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

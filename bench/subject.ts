@@ -4,7 +4,7 @@ export interface Subject {
   /** One decision, by the library's own call and with no wrapper of ours around its promise. */
   decide(key: string): Promise<unknown>
   /** Whether an answer, or what was thrown in its place, lets the request pass; throws what is neither. */
-  passed(answer: unknown): boolean
+  passed(reply: unknown): boolean
   close(): Promise<void>
 }
 

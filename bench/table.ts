@@ -13,8 +13,10 @@ const percent = (value: number) => `${number(1)(value * 100)} %`
 
 /** The first figure of these that a case has gives the ratio to the baseline; more is better in the first only. */
 const compared = ["rate", "p99"]
+const hold = { as: number(0), spread: false }
 
-const show: Record<string, { head: string; as: (value: number) => string; spread?: boolean }> = {
+/** The figures in the order of their columns. */
+export const show: Record<string, { head: string; as: (value: number) => string; spread?: boolean }> = {
   rate: { head: "decisions/s", as: number(0), spread: true },
   grantRate: { head: "grants/s", as: number(0), spread: true },
   nanoseconds: { head: "ns each", as: number(0) },
@@ -22,12 +24,23 @@ const show: Record<string, { head: string; as: (value: number) => string; spread
   p99: { head: "p99 ms", as: number(3), spread: true },
   nodeCpu: { head: "Node µs", as: number(2) },
   redisCpu: { head: "Redis µs", as: number(2) },
+  perCall: { head: "per call", as: number(1) },
+  meanHold: { head: "mean call µs", ...hold },
+  p99Hold: { head: "p99 call µs", ...hold },
+  longestHold: { head: "longest call µs", ...hold },
+  requests: { head: "requests/s", as: number(0), spread: true },
+  share: { head: "of the bare framework", as: percent },
+  serverCpu: { head: "server µs", as: number(1), spread: true },
+  addedCpu: { head: "added µs", as: number(1) },
+  httpP50: { head: "p50 ms", as: number(0) },
+  httpP99: { head: "p99 ms", as: number(0) },
   calls: { head: "scripts/s", as: number(1) },
   allowed: { head: "allowed", as: percent },
   bytes: { head: "bytes per key", as: number(0) },
   megabytes: { head: "MB", as: number(1) },
-  bytesAfter1: { head: "after 1 ask", as: number(0) },
-  bytesAfter10: { head: "after 10", as: number(0) },
+  usage: { head: "MEMORY USAGE", as: number(0) },
+  bytesAfter1: { head: "used after 1", as: number(0) },
+  bytesAfter10: { head: "used after 10", as: number(0) },
   admitted: { head: "admitted", as: number(0) },
   ofLimit: { head: "of the limit", as: percent },
   ofBound: { head: "of the bound", as: percent },
@@ -37,6 +50,7 @@ const show: Record<string, { head: string; as: (value: number) => string; spread
   scriptsPerGrant: { head: "scripts/grant", as: number(3) },
   commandsPerGrant: { head: "commands/grant", as: number(2) },
   seconds: { head: "seconds", as: number(0) },
+  errors: { head: "errors", as: number(0) },
 }
 
 /** One case as text, a line per subject. */

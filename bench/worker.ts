@@ -40,9 +40,9 @@ export function startWorker<Request, Reply>(
 }
 
 /** The other end: answers every request, and ends with the process that sends them. */
-export function serve<Request, Reply>(answer: (request: Request) => Promise<Reply>): void {
+export function serve<Request, Reply>(reply: (request: Request) => Promise<Reply>): void {
   process.on("disconnect", () => process.exit())
   process.on("message", async (request) => {
-    process.send?.(await answer(request as Request))
+    process.send?.(await reply(request as Request))
   })
 }

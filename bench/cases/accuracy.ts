@@ -60,6 +60,8 @@ interface Grant {
 
 export const accuracy: Case = {
   id: "accuracy",
+  section: "waiting",
+  seconds: 45,
   title: "accuracy at the edges of windows",
   async run({ redis, pace, progress }) {
     const all = await Promise.all(subjects(redis))
@@ -88,15 +90,15 @@ export const accuracy: Case = {
 async function under({ opens, bursts }: Attack, subject: Subject, key: string): Promise<Grant[]> {
   const startedAt = performance.now()
   const grants: Grant[] = []
-  const ask = async () => {
+  const request = async () => {
     const askedAt = performance.now()
-    const answer = await subject.decide(key).catch((thrown: unknown) => thrown)
-    if (subject.passed(answer)) grants.push({ askedAt, answeredAt: performance.now() })
+    const reply = await subject.decide(key).catch((thrown: unknown) => thrown)
+    if (subject.passed(reply)) grants.push({ askedAt, answeredAt: performance.now() })
   }
-  if (opens) await ask()
-  for (const [at, asks] of bursts) {
+  if (opens) await request()
+  for (const [at, requests] of bursts) {
     await sleep(Math.max(0, startedAt + at - performance.now()))
-    await Promise.all(Array.from({ length: asks }, ask))
+    await Promise.all(Array.from({ length: requests }, request))
   }
   return grants
 }

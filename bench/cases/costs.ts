@@ -10,6 +10,8 @@ const dearest = 2_000
 
 export const costs: Case = {
   id: "costs",
+  section: "policies",
+  seconds: 30,
   title: "requests that cost differently",
   async run(bench) {
     const { redis } = bench

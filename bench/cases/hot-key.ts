@@ -12,6 +12,8 @@ const load = { keys: ["user:00000000042"], inFlight: 256 }
 
 export const hotKeyAllowed: Case = {
   id: "hot-key-allowed",
+  section: "redis",
+  seconds: 40,
   title: "one hot key, allowed",
   async run(bench) {
     const { redis } = bench
@@ -34,6 +36,8 @@ const tight = tokenBucket({ capacity: 10, refill: 1, every: "1m" })
 
 export const hotKeyDenied: Case = {
   id: "hot-key-denied",
+  section: "redis",
+  seconds: 40,
   title: "one hot key, denied",
   async run(bench) {
     const { redis } = bench

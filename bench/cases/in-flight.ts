@@ -22,6 +22,8 @@ export const levels = [1, 8, 32, 256, 1024]
 
 export const inFlight: Case = {
   id: "in-flight",
+  section: "redis",
+  seconds: 165,
   title: "10,000 keys, all allowed",
   async run(bench) {
     const keys = uniform(10_000)
@@ -40,9 +42,18 @@ export const inFlight: Case = {
 
 export const zipfKeys: Case = {
   id: "zipf",
+  section: "redis",
+  seconds: 20,
   title: "keys by Zipf's law",
   async run(bench) {
-    const rows = await compare(bench, everyone(bench.redis), { keys: zipf(10_000), inFlight: 256 })
+    const rows = await compare(
+      bench,
+      [sluice(bench.redis), flexible(bench.redis), rateLimitRedis(bench.redis)],
+      {
+        keys: zipf(10_000),
+        inFlight: 256,
+      },
+    )
     return [{ id: "zipf", title: "256 in flight, 10,000 keys by Zipf's law, all allowed", rows }]
   },
 }

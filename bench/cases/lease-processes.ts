@@ -16,9 +16,11 @@ const title = "Four processes that lease from one limiter, uneven load, more dem
 
 export const leaseProcesses: Case = {
   id,
+  section: "fleet",
+  seconds: 35,
   title: "four processes with leases",
   async run({ redis, pace, progress }) {
-    const seconds = pace.quick ? 5 : 60
+    const seconds = pace.quick ? 5 : 30
     progress.step(`${seconds} seconds`)
     const startsAt = Date.now() + 1_500
     const endsAt = startsAt + seconds * 1_000

@@ -23,6 +23,8 @@ async function using<T>(workers: MemoryWorker[], use: (workers: MemoryWorker[]) 
 
 export const memoryWarm: Case = {
   id: "memory-warm",
+  section: "memory",
+  seconds: 50,
   title: "in memory, keys that are known",
   run: ({ pace, progress }) =>
     using(
@@ -50,6 +52,8 @@ export const memoryWarm: Case = {
 
 export const memoryNew: Case = {
   id: "memory-new",
+  section: "memory",
+  seconds: 20,
   title: "in memory, new keys",
   run: ({ pace, progress }) =>
     using(
@@ -66,6 +70,8 @@ const sizes = { "1 k": 1_000, "100 k": 100_000, "1 M": 1_000_000 }
 
 export const memoryScale: Case = {
   id: "memory-scale",
+  section: "memory",
+  seconds: 90,
   title: "in memory, by number of keys",
   async run({ pace, progress }) {
     const subjects = pace.quick ? ["sluice", baseline] : oneOfEach

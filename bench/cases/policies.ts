@@ -22,6 +22,8 @@ export const otherPolicies: Record<string, Policy> = {
 
 export const policies: Case = {
   id: "policies",
+  section: "policies",
+  seconds: 40,
   title: "the other policies",
   async run(bench) {
     const ours = Object.entries(otherPolicies).map(([name, policy]) =>
@@ -40,6 +42,8 @@ const durations = [1, 60, 3_600]
 
 export const threePolicies: Case = {
   id: "three-policies",
+  section: "policies",
+  seconds: 35,
   title: "three policies per decision",
   async run(bench) {
     const { redis } = bench

@@ -1,3 +1,4 @@
+import type { Redis } from "ioredis"
 import { fixedWindow, leakyBucket, type Policies, slidingLog, slidingWindow, tokenBucket } from "sluice"
 import type { Case } from "../case.js"
 import { keyOf } from "../keys.js"
@@ -32,9 +33,11 @@ const subjects: ((on: Server) => Promise<Subject>)[] = [
 
 export const redisMemory: Case = {
   id: "redis-memory",
+  section: "redis",
+  seconds: 35,
   title: "bytes per key in Redis",
   async run({ redis, pace, progress }) {
-    const count = pace.quick ? 2_000 : 20_000
+    const count = pace.quick ? 2_000 : 10_000
     const rows: Row[] = []
     for (const make of subjects) {
       const subject = await make(redis)
@@ -43,9 +46,10 @@ export const redisMemory: Case = {
       const empty = await redis.memory()
       const bytes = async () => ((await redis.memory()) - empty) / count
       await ask(subject, count)
+      const usage = (await memoryUsage(redis)) / count
       const afterOne = await bytes()
       for (let times = 2; times <= 10; times += 1) await ask(subject, count)
-      rows.push(rowOf(subject.name, [{ bytesAfter1: afterOne, bytesAfter10: await bytes() }]))
+      rows.push(rowOf(subject.name, [{ usage, bytesAfter1: afterOne, bytesAfter10: await bytes() }]))
       await subject.close()
     }
     await redis.flush()
@@ -60,4 +64,19 @@ async function ask(subject: Subject, count: number): Promise<void> {
     const keys = Array.from({ length: together }, (_, index) => keyOf(from + index))
     await Promise.all(keys.map(async (key) => subject.passed(await subject.decide(key))))
   }
+}
+
+/** What MEMORY USAGE says of all keys together. */
+async function memoryUsage(on: Server): Promise<number> {
+  const client = (await on.connect()) as Redis
+  let total = 0
+  for await (const keys of client.scanStream({ count: 1_000 }) as AsyncIterable<string[]>) {
+    const replies = await client.pipeline(keys.map((key) => ["memory", "usage", key])).exec()
+    for (const [error, bytes] of replies ?? []) {
+      if (error !== null) throw error
+      total += Number(bytes)
+    }
+  }
+  client.disconnect()
+  return total
 }

@@ -1,8 +1,8 @@
 import type { Connecting } from "../redis.js"
 import { plenty, type Subject, serial } from "../subject.js"
 
-function passed(answer: unknown): boolean {
-  if (answer instanceof Error) throw answer
+function passed(reply: unknown): boolean {
+  if (reply instanceof Error) throw reply
   return true
 }
 
@@ -48,7 +48,7 @@ export async function evalsha(on: Connecting): Promise<Subject> {
   return {
     name: "EVALSHA (floor)",
     decide: (key) => decide(prefix + key, step, step * plenty),
-    passed: (answer) => passed(answer) && answer === 1,
+    passed: (reply) => passed(reply) && reply === 1,
     async close() {
       client.disconnect()
     },

@@ -50,6 +50,7 @@ export const memorySubjects: Record<string, () => Decide> = {
         allowed: true,
         policy: "default",
         limit: plenty,
+        window: 60_000,
         remaining: plenty - state.used,
         retryAfter: 0,
         resetAfter: 0,

@@ -1,5 +1,5 @@
 import { type RedisReply, RedisStore } from "rate-limit-redis"
-import type { Connecting } from "../redis.js"
+import type { Connecting, ConnectOptions } from "../redis.js"
 import { plenty, type Subject, serial } from "../subject.js"
 
 /** The store of express-rate-limit by itself: the middleware compares `totalHits` with the limit, so do we. */
@@ -12,8 +12,9 @@ export async function rateLimitRedisStack(
   on: Connecting,
   windows: readonly number[],
   limit = plenty,
+  { name = "rate-limit-redis", connect }: { name?: string; connect?: ConnectOptions } = {},
 ): Promise<Subject> {
-  const client = await on.connect()
+  const client = await on.connect(connect)
   const stores = await Promise.all(
     windows.map(async (windowMs) => {
       const store = new RedisStore({
@@ -26,14 +27,14 @@ export async function rateLimitRedisStack(
   )
   const [only] = stores as [RedisStore]
   return {
-    name: "rate-limit-redis",
+    name,
     decide:
       stores.length === 1
         ? (key) => only.increment(key)
         : (key) => Promise.all(stores.map((store) => store.increment(key))),
-    passed: (answer) => {
-      if (answer instanceof Error) throw answer
-      const hits = [answer].flat() as { totalHits: number }[]
+    passed: (reply) => {
+      if (reply instanceof Error) throw reply
+      const hits = [reply].flat() as { totalHits: number }[]
       return hits.every(({ totalHits }) => totalHits <= limit)
     },
     async close() {

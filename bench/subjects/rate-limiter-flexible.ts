@@ -1,5 +1,5 @@
 import { RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible"
-import type { Connecting } from "../redis.js"
+import type { Connecting, ConnectOptions } from "../redis.js"
 import { baseline, plenty, type Subject, serial } from "../subject.js"
 
 export interface FlexibleOptions {
@@ -11,11 +11,12 @@ export interface FlexibleOptions {
   readonly blockCache?: boolean
   /** What the next request costs; 1 if left out. */
   readonly costOfNext?: () => number
+  readonly connect?: ConnectOptions
 }
 
 export async function flexible(on: Connecting, options: FlexibleOptions = {}): Promise<Subject> {
   const { points = plenty, duration = 10, blockCache = false, costOfNext } = options
-  const client = await on.connect()
+  const client = await on.connect(options.connect)
   const limiter = new RateLimiterRedis({
     storeClient: client,
     keyPrefix: `rlf${serial()}`,
@@ -26,9 +27,9 @@ export async function flexible(on: Connecting, options: FlexibleOptions = {}): P
   return {
     name: options.name ?? baseline,
     decide: costOfNext ? (key) => limiter.consume(key, costOfNext()) : (key) => limiter.consume(key),
-    passed: (answer) => {
-      if (!(answer instanceof RateLimiterRes)) throw answer
-      return answer.consumedPoints > 0 && answer.consumedPoints <= points
+    passed: (reply) => {
+      if (!(reply instanceof RateLimiterRes)) throw reply
+      return reply.consumedPoints > 0 && reply.consumedPoints <= points
     },
     async close() {
       client.disconnect()
@@ -46,9 +47,9 @@ export async function flexibleBudgets(on: Connecting, costOfNext: () => number):
   return {
     name: baseline,
     decide: (key) => Promise.all([requests.consume(key), tokens.consume(key, costOfNext())]),
-    passed: (answer) => {
-      if (!Array.isArray(answer)) throw answer
-      return answer.every(({ consumedPoints }) => consumedPoints <= plenty)
+    passed: (reply) => {
+      if (!Array.isArray(reply)) throw reply
+      return reply.every(({ consumedPoints }) => consumedPoints <= plenty)
     },
     async close() {
       client.disconnect()
@@ -68,9 +69,9 @@ export async function flexibleUnion(on: Connecting, durations: readonly number[]
   return {
     name: baseline,
     decide: (key) => union.consume(key),
-    passed: (answer) => {
-      if (answer instanceof Error) throw answer
-      return Object.keys(answer as object).length === durations.length
+    passed: (reply) => {
+      if (reply instanceof Error) throw reply
+      return Object.keys(reply as object).length === durations.length
     },
     async close() {
       client.disconnect()

@@ -1,6 +1,6 @@
 import { type Cost, createLimiter, type Decision, type Policies, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
-import type { Connecting } from "../redis.js"
+import type { Connecting, ConnectOptions } from "../redis.js"
 import { plenty, type Subject, serial, type WaitingSubject } from "../subject.js"
 
 /** A bucket that never runs dry in a run; a key that is asked for less than ten times a second fills up in between. */
@@ -14,21 +14,25 @@ export interface SluiceOptions {
   readonly costOfNext?: () => Cost<Policies>
   /** Two processes that share a limiter name it alike. */
   readonly limiter?: string
+  /** `"script"` sends the Lua library by EVALSHA, as on servers without functions. */
+  readonly delivery?: "function" | "script"
+  readonly connect?: ConnectOptions
 }
 
 /** This library on Redis, as its documentation sets it up. */
 export async function sluice(on: Connecting, options: SluiceOptions = {}): Promise<Subject> {
-  const { policy = roomyBucket, lease = false, limiter: called = `bench${serial()}`, costOfNext } = options
-  const client = await on.connect()
-  const limiter = createLimiter({ name: called, policy, store: redisStore(ioredis(client)), lease })
+  const { policy = roomyBucket, lease = false, delivery = "function", costOfNext } = options
+  const { limiter: name = `bench${serial()}` } = options
+  const client = await on.connect(options.connect)
+  const limiter = createLimiter({ name, policy, store: redisStore(ioredis(client), { delivery }), lease })
   return {
     name: options.name ?? "sluice",
     decide: costOfNext
       ? (key) => limiter.tryAcquire(key, { cost: costOfNext() })
       : (key) => limiter.tryAcquire(key),
-    passed: (answer) => {
-      if (answer instanceof Error) throw answer
-      return (answer as Decision).allowed
+    passed: (reply) => {
+      if (reply instanceof Error) throw reply
+      return (reply as Decision).allowed
     },
     async close() {
       await limiter.close()

@@ -34,9 +34,9 @@ export async function upstash(on: Connecting, options: UpstashOptions = {}): Pro
   return {
     name: options.name ?? "@upstash/ratelimit",
     decide: (key) => limiter.limit(key),
-    passed: (answer) => {
-      if (answer instanceof Error) throw answer
-      return (answer as { success: boolean }).success
+    passed: (reply) => {
+      if (reply instanceof Error) throw reply
+      return (reply as { success: boolean }).success
     },
     async close() {
       client.disconnect()
