@@ -1,10 +1,11 @@
-// A gateway to a language model that holds each customer to requests and tokens a minute: an estimate is reserved before
-// a call, and settled at what the answer, a stream, says at its end that it took.
+// A gateway to a language model that holds each organisation and each user to tokens a minute. It reserves an estimate
+// before a call, and settles it at what the streamed answer came to.
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { createLimiter, slidingLog, tokenBucket } from "sluice"
+import { combine, createLimiter, fixedWindow, memoryStore, slidingLog, tokenBucket } from "sluice"
+import { type Piece, payForStream, Refused } from "./pay-for-stream.js"
 
 /** Milliseconds; shorter here than elsewhere. */
 const minute = 3_000
@@ -22,7 +23,7 @@ const limiter = createLimiter({
 const model = createServer(async (request, response) => {
   const tokens = Number(request.url?.slice(1))
   if (tokens === 0) {
-    response.writeHead(500).end()
+    response.writeHead(429).end()
     return
   }
   response.writeHead(200, { "content-type": "text/event-stream" })
@@ -33,34 +34,45 @@ model.listen(0, "127.0.0.1")
 await once(model, "listening")
 const { port } = model.address() as AddressInfo
 
-/** Passes an answer on as it comes, and returns what it took. */
-async function stream(tokens: number): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${port}/${tokens}`)
-  if (!answer.ok || answer.body === null) throw new Error(`the model answered ${answer.status}`)
-  let text = ""
-  for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) text += chunk
-  return Number(/"total_tokens":(\d+)/.exec(text)?.[1])
+/** The pieces of an answer of the model, as they come. */
+async function* answerOf(tokens: number): AsyncGenerator<Piece> {
+  const reply = await fetch(`http://127.0.0.1:${port}/${tokens}`)
+  if (!reply.ok || reply.body === null) throw new Refused(`the model answered ${reply.status}`)
+  let rest = ""
+  for await (const chunk of reply.body.pipeThrough(new TextDecoderStream())) {
+    const events = (rest + chunk).split("\n\n")
+    rest = events.pop() ?? ""
+    for (const event of events) {
+      const { text, usage } = JSON.parse(event.slice("data: ".length))
+      yield usage ? { total: usage.total_tokens } : { text, tokens: 1 }
+    }
+  }
 }
 
-async function complete(key: string, estimate: number, actual: number): Promise<void> {
+/** A client that disconnects when it has so many pieces. */
+function clientFor(pieces: number): () => void {
+  let got = 0
+  return () => {
+    got += 1
+    if (got >= pieces) throw new Error("the client has disconnected")
+  }
+}
+
+async function complete(key: string, estimate: number, actual: number, send: () => void): Promise<void> {
   const reservation = await limiter.reserve(key, { cost: { requests: 1, tokens: estimate } })
   const { allowed, policy, retryAfter } = reservation.decision
   if (!allowed) {
     say(`${estimate} tokens do not fit ${policy} for ${retryAfter} ms: waits`)
     await sleep(retryAfter)
-    return complete(key, estimate, actual)
+    return complete(key, estimate, actual, send)
   }
   say(`${estimate} tokens reserved, ${await left(key)}`)
-  let used: number
   try {
-    used = await stream(actual)
+    const used = await payForStream(reservation, answerOf(actual), send)
+    say(`${used} tokens used, ${await left(key)}`)
   } catch (error) {
-    await reservation.cancel()
-    say(`${(error as Error).message}: cancelled, ${await left(key)}`)
-    return
+    say(`${(error as Error).message}, ${await left(key)}`)
   }
-  await reservation.settle({ requests: 1, tokens: used })
-  say(`${used} tokens used, ${await left(key)}`)
 }
 
 async function left(key: string): Promise<string> {
@@ -76,14 +88,32 @@ function say(what: string): void {
   console.log(`${((performance.now() - start) / 1_000).toFixed(1).padStart(4)} s  ${what}`)
 }
 
+const patient = () => {}
 say("an answer shorter than its estimate: the rest is given back")
-await complete("org:7", 400, 100)
-say("a call that fails: all of it is given back")
-await complete("org:7", 400, 0)
+await complete("org:7", 400, 100, patient)
+say("a call that the model refuses: all of it is given back")
+await complete("org:7", 400, 0, patient)
+say("a client that disconnects before the end: it pays for what was streamed")
+await complete("org:8", 400, 300, clientFor(299))
 say("an answer longer than its estimate: what there is no room for is owed")
-await complete("org:7", 400, 1_600)
+await complete("org:7", 400, 1_600, patient)
 say("the next one waits until that is paid")
-await complete("org:7", 400, 400)
+await complete("org:7", 400, 400, patient)
+
+say("an organisation and one of its users together: both are charged, or neither")
+const store = memoryStore()
+const daily = { tokens: fixedWindow({ limit: 1_000, window: "1d" }) }
+const organisations = createLimiter({ name: "organisations", policy: daily, store })
+const users = createLimiter({ name: "users", policy: daily, store })
+const [org, user, estimate, used] = ["acme", "ann", 400, 250]
+const both = combine([
+  organisations.on(org, { cost: { tokens: estimate } }),
+  users.on(user, { cost: { tokens: estimate } }),
+])
+const reservation = await both.reserve()
+say(`reserved: ${reservation.decision.allowed}`)
+await reservation.settle({ "organisations:tokens": used, "users:tokens": used })
+say(`${(await both.peek()).remaining} tokens left`)
 
 await limiter.close()
 model.close()

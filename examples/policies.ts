@@ -1,39 +1,11 @@
 // The same bursts of requests through every policy, drawn as they happen; SLUICE_DEMO_SECONDS ends it early.
 import { setTimeout as sleep } from "node:timers/promises"
-import {
-  createLimiter,
-  fixedWindow,
-  type Limiter,
-  leakyBucket,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from "sluice"
+import { createLimiter, type Limiter } from "sluice"
+import { limit, mostIn, lanes as policies, tick, traffic, window } from "./demo/traffic.js"
 
 const { NO_COLOR, SLUICE_DEMO_SECONDS = "11" } = process.env
 
-/** Milliseconds; seven and a half ticks are a window, so that no request is sent just as one ends. */
-const tick = 267
-/** Requests in each tick: a burst on both sides of an edge, silence, then steadily twice too many. */
-const traffic = [..."01010044", ..."44220000", ..."00000000", ..."22222222", ..."22222000"].map(Number)
 const ticks = Math.min(traffic.length, Math.ceil((Number(SLUICE_DEMO_SECONDS) * 1_000) / tick))
-
-/** Eight units in two seconds, in the ways of each policy. */
-const [limit, window] = [8, 2_000]
-const lanes = [
-  lane("fixedWindow", "up to twice the limit at an edge", fixedWindow({ limit, window })),
-  lane("  by the clock", "the same, at edges all keys share", fixedWindow({ limit, window, align: "clock" })),
-  lane("slidingLog", "the limit in any 2 s, exactly", slidingLog({ limit, window })),
-  lane("slidingWindow", "as strict, in less memory", slidingWindow({ limit, window, buckets: 4 })),
-  lane("tokenBucket", "a burst, then an even trickle", bucket("continuous")),
-  lane("  in steps", "a burst, then four at a time", bucket("interval")),
-  lane("leakyBucket", "a token bucket upside down", leakyBucket({ capacity: limit, leak: 4, every: "1s" })),
-]
-
-function bucket(mode: "continuous" | "interval"): Policy {
-  return tokenBucket({ capacity: limit, refill: 4, every: "1s", mode })
-}
 
 interface Lane {
   readonly name: string
@@ -46,10 +18,10 @@ interface Lane {
   remaining: number
 }
 
-function lane(name: string, shows: string, policy: Policy): Lane {
+const lanes = policies.map(({ name, shows, policy }): Lane => {
   const limiter = createLimiter({ policy })
   return { name, shows, limiter, marks: [], passedAt: [], asked: 0, remaining: limit }
-}
+})
 
 async function send(requests: number, to: Lane): Promise<void> {
   const before = to.passedAt.length
@@ -73,8 +45,8 @@ function mark(asked: number, passed: number): string {
   return passed === asked ? green("●") : yellow("◐")
 }
 
-function row(name: string, marks: readonly string[], rest: string): string {
-  return ` ${name.padEnd(15)}${marks.join("")}${" ".repeat(traffic.length - marks.length)}  ${rest}`
+function row(name: string, receipt: readonly string[], rest: string): string {
+  return ` ${name.padEnd(15)}${receipt.join("")}${" ".repeat(traffic.length - receipt.length)}  ${rest}`
 }
 
 function picture(done: number): string[] {
@@ -85,18 +57,12 @@ function picture(done: number): string[] {
     ` ${green("●")} passed  ${yellow("◐")} some passed  ${red("○")} refused  ${dim("■ room left")}`,
     "",
     row("requests", requests, dim("room      passed")),
-    ...lanes.map(({ name, marks, remaining, passedAt, asked }) => {
+    ...lanes.map(({ name, marks: receipt, remaining, passedAt, asked }) => {
       const room = "■".repeat(remaining) + dim("□".repeat(limit - remaining))
-      return row(name, marks, `${room}  ${String(passedAt.length).padStart(2)} of ${asked}`)
+      return row(name, receipt, `${room}  ${String(passedAt.length).padStart(2)} of ${asked}`)
     }),
     dim(` ${" ".repeat(15)}${axis.join("").trimEnd()}`),
   ]
-}
-
-/** The most of these moments that lie in any span of `ms`. */
-function mostIn(ms: number, moments: readonly number[]): number {
-  const counts = moments.map((from) => moments.filter((at) => at >= from && at < from + ms).length)
-  return Math.max(0, ...counts)
 }
 
 function summary(): string[] {
