@@ -1,21 +1,34 @@
-// Fails when the core entry, bundled and minified with all it imports, gzips to more than the promised size.
-// Usage: check-size.mjs [entry]
+// Fails when the package is larger than promised. Usage: check-size.mjs [folder of the package] [its tarball]
+import { readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { build } from "esbuild"
+import { rolldown } from "rolldown"
 
-const limit = 17_408
-const entry = process.argv[2] ?? "packages/sluice/dist/index.js"
+const [folder = "packages/sluice", tarball] = process.argv.slice(2)
 
-const { outputFiles } = await build({
-  entryPoints: [entry],
-  bundle: true,
-  minify: true,
-  format: "esm",
-  platform: "node",
-  target: "node20",
-  write: false,
-})
-const size = gzipSync(outputFiles[0].contents, { level: 9 }).length
+/** The core with all it imports, bundled and minified for a browser as Vite does it. */
+async function coreSize() {
+  const bundle = await rolldown({ input: join(folder, "dist/index.js"), platform: "browser" })
+  const { output } = await bundle.generate({ format: "esm", minify: true })
+  await bundle.close()
+  const [{ code, imports }] = output
+  if (imports.length > 0) throw new Error(`the core imports ${imports.join(", ")}`)
+  return gzipSync(code, { level: 9 }).length
+}
 
-console.log(`core entry: ${size} bytes gzipped, limit ${limit}`)
-if (size > limit) process.exit(1)
+function unpackedSize() {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+}
+
+const sizes = [["core, bundled for a browser, gzipped", await coreSize(), 26 * 1024]]
+if (tarball !== undefined) {
+  sizes.push(
+    ["tarball, packed", statSync(tarball).size, 300_000],
+    ["tarball, unpacked", unpackedSize(), 1_400_000],
+  )
+}
+for (const [what, size, limit] of sizes) {
+  console.log(`${what}: ${size} bytes of at most ${limit}`)
+  if (size > limit) process.exitCode = 1
+}

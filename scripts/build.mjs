@@ -1,0 +1,60 @@
+// Builds packages/sluice/dist: ES modules, CommonJS modules under dist/cjs, and the types of both.
+import { execFileSync } from "node:child_process"
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { transformSync } from "esbuild"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const dist = join(root, "packages/sluice/dist")
+const cjs = join(dist, "cjs")
+
+function tsc(...options) {
+  const args = [
+    join(root, "node_modules/typescript/bin/tsc"),
+    "-p",
+    "packages/sluice/tsconfig.build.json",
+    ...options,
+  ]
+  execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" })
+}
+
+/** Prints the code of a file again, with half the indentation of tsc. */
+function shrink(file) {
+  const { code } = transformSync(readFileSync(file, "utf8"), { target: "es2023" })
+  writeFileSync(file, code)
+}
+
+const filesIn = (folder, ending) =>
+  readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(ending))
+
+/** Deletes the types that no entry point leads to. */
+function keepReachableTypes() {
+  const { exports } = JSON.parse(readFileSync(join(root, "packages/sluice/package.json"), "utf8"))
+  const reached = new Set()
+  const visit = (file) => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const imports = readFileSync(file, "utf8").matchAll(/(?:from |import\(|import )"(\.[^"]+)\.js"/g)
+    for (const [, path] of imports) visit(join(dirname(file), `${path}.d.ts`))
+  }
+  for (const entry of Object.values(exports)) {
+    if (entry.import) visit(join(root, "packages/sluice", entry.import.types))
+  }
+  for (const file of filesIn(dist, ".d.ts")) if (!reached.has(join(dist, file))) rmSync(join(dist, file))
+}
+
+execFileSync(process.execPath, ["scripts/embed-lua.mjs"], { cwd: root, stdio: "inherit" })
+rmSync(dist, { recursive: true, force: true })
+tsc("--declaration", "--emitDeclarationOnly")
+keepReachableTypes()
+const types = filesIn(dist, ".d.ts")
+tsc("--removeComments")
+tsc(
+  ...["--removeComments", "--outDir", "packages/sluice/dist/cjs"],
+  ...["--module", "commonjs", "--moduleResolution", "bundler", "--verbatimModuleSyntax", "false"],
+)
+// The same text: what a `.d.ts` is, a module or CommonJS, the nearest package.json says.
+for (const file of types) cpSync(join(dist, file), join(cjs, file))
+writeFileSync(join(cjs, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`)
+for (const file of filesIn(dist, ".js")) shrink(join(dist, file))
