@@ -2,6 +2,8 @@ import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
 const source = (path: string) => fileURLToPath(new URL(`packages/sluice/src/${path}`, import.meta.url))
+const serverSource = (path: string) =>
+  fileURLToPath(new URL(`packages/server/src/${path}`, import.meta.url))
 
 const nest11 = fileURLToPath(new URL("peers/nest11/node_modules/@nestjs/$1/index.js", import.meta.url))
 
@@ -31,6 +33,8 @@ export default defineConfig({
       { find: /^sluice\/rules$/, replacement: source("rules/index.ts") },
       { find: /^sluice\/store$/, replacement: source("stores/index.ts") },
       { find: /^sluice\/telemetry$/, replacement: source("telemetry/index.ts") },
+      { find: /^sluice\/client$/, replacement: source("client/index.ts") },
+      { find: /^@sluice\/server$/, replacement: serverSource("index.ts") },
       { find: /^sluice\/testing$/, replacement: source("testing/index.ts") },
     ],
   },
@@ -69,6 +73,15 @@ export default defineConfig({
       },
       project("ops", ["test/ops"], { testTimeout: 60_000, hookTimeout: 60_000 }),
       project("dropins", ["test/dropins"], { testTimeout: 120_000, hookTimeout: 60_000 }),
+      {
+        extends: true as const,
+        test: {
+          name: "server",
+          include: ["packages/server/{src,test}/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
       project("simulation", ["test/simulation"], { testTimeout: 180_000, hookTimeout: 60_000 }),
       project("package", ["test/package"], {
         testTimeout: 180_000,

@@ -1,19 +1,20 @@
-// Builds packages/sluice/dist: ES modules, CommonJS modules under dist/cjs, and the types of both.
+// Builds packages/sluice/dist: ES modules, CommonJS modules under dist/cjs, and the types of both. Then packages/server/dist.
 import { execFileSync } from "node:child_process"
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { transformSync } from "esbuild"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const dist = join(root, "packages/sluice/dist")
+const [library, server] = ["packages/sluice", "packages/server"]
+const dist = join(root, library, "dist")
 const cjs = join(dist, "cjs")
 
-function tsc(...options) {
+function tsc(project, ...options) {
   const args = [
     join(root, "node_modules/typescript/bin/tsc"),
     "-p",
-    "packages/sluice/tsconfig.build.json",
+    `${project}/tsconfig.build.json`,
     ...options,
   ]
   execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" })
@@ -46,11 +47,12 @@ function keepReachableTypes() {
 
 execFileSync(process.execPath, ["scripts/embed-lua.mjs"], { cwd: root, stdio: "inherit" })
 rmSync(dist, { recursive: true, force: true })
-tsc("--declaration", "--emitDeclarationOnly")
+tsc(library, "--declaration", "--emitDeclarationOnly")
 keepReachableTypes()
 const types = filesIn(dist, ".d.ts")
-tsc("--removeComments")
+tsc(library, "--removeComments")
 tsc(
+  library,
   ...["--removeComments", "--outDir", "packages/sluice/dist/cjs"],
   ...["--module", "commonjs", "--moduleResolution", "bundler", "--verbatimModuleSyntax", "false"],
 )
@@ -58,3 +60,7 @@ tsc(
 for (const file of types) cpSync(join(dist, file), join(cjs, file))
 writeFileSync(join(cjs, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`)
 for (const file of filesIn(dist, ".js")) shrink(join(dist, file))
+
+rmSync(join(root, server, "dist"), { recursive: true, force: true })
+tsc(server, "--declaration")
+chmodSync(join(root, server, "dist/main.js"), 0o755)

@@ -1,0 +1,100 @@
+import type { LeaseOptions, LimiterMode, OutageOptions, Policies } from "sluice"
+import type { HeaderForm } from "sluice/http"
+
+/** Everything that configuration files say, checked. */
+export interface Config {
+  readonly listen: { readonly http: Address | undefined; readonly grpc: Address | undefined }
+  readonly admin: { readonly token: string | undefined }
+  readonly store: StoreConfig
+  readonly limiters: ReadonlyMap<string, LimiterConfig>
+  readonly domains: ReadonlyMap<string, Domain>
+  readonly http: HttpConfig
+  readonly log: { readonly level: LogLevel }
+  /** For limiters that say nothing of their own, and for the limits of domains. */
+  readonly outage: LimiterConfig["outage"]
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent"
+
+export interface Address {
+  readonly host: string
+  /** 0 takes a free port. */
+  readonly port: number
+}
+
+export interface HttpConfig {
+  /** How long a drain may take after SIGTERM, in milliseconds. */
+  readonly drain: number
+  readonly headers: HeaderForm
+}
+
+export type StoreConfig =
+  | { readonly type: "memory"; readonly maxKeys: number | undefined }
+  | {
+      readonly type: "redis"
+      readonly servers:
+        | { readonly url: string }
+        | { readonly cluster: readonly string[] }
+        | { readonly sentinel: { readonly name: string; readonly nodes: readonly Address[] } }
+      readonly prefix: string | undefined
+      readonly delivery: "function" | "script" | undefined
+    }
+
+/** A limiter as it is configured. The fields are options of `createLimiter`. */
+export interface LimiterConfig {
+  readonly policy: Policies
+  readonly mode: LimiterMode
+  readonly lease: boolean | LeaseOptions
+  readonly outage: Pick<OutageOptions, "deadline" | "then">
+  readonly maxWait: number | undefined
+  readonly maxWaiters: number | undefined
+}
+
+/** A domain of Envoy's rate limit protocol. */
+export interface Domain {
+  readonly name: string
+  readonly descriptors: readonly DescriptorRule[]
+}
+
+/** A level of nested descriptors: an entry of a request that matches, and what applies to it. */
+export interface DescriptorRule {
+  readonly key: string
+  /** Undefined matches every value. A star matches any characters. */
+  readonly value: string | undefined
+  readonly limit: DescriptorLimit | undefined
+  readonly shadowMode: boolean
+  readonly quotaMode: boolean
+  readonly detailedMetric: boolean
+  readonly valueToMetric: boolean
+  /** All values that a wildcard matches share one counter. */
+  readonly shareThreshold: boolean
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  readonly descriptors: readonly DescriptorRule[]
+}
+
+export type EnvoyUnit = "second" | "minute" | "hour" | "day" | "week" | "month" | "year"
+
+/** What applies to a descriptor. Envoy's format has limits, "unlimited", and 0 requests per unit, which denies everything. */
+export type DescriptorLimit = {
+  /** By this name, other rules replace this one. */
+  readonly name: string | undefined
+  readonly replaces: readonly string[]
+} & (
+  | { readonly kind: "unlimited" }
+  | { readonly kind: "blocked"; readonly told: ToldLimit }
+  | {
+      readonly kind: "policy"
+      /** The name of its limiter, unique over all domains: `domain/key=value/key`. */
+      readonly limiter: string
+      readonly policy: Policies
+      readonly told: ToldLimit
+      /** Hits of a denied request count too, into debt, as in Envoy's own server. */
+      readonly countDenied: boolean
+    }
+)
+
+/** What Envoy is told about a limit. A policy of our own has no unit of Envoy's. */
+export interface ToldLimit {
+  readonly requestsPerUnit: number
+  readonly unit: EnvoyUnit | undefined
+}

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import type { Config } from "./config.js"
+import { ConfigError } from "./problems.js"
+import { type ConfigSource, readConfig } from "./read-config.js"
+
+/** Reads files, and all .yaml and .yml files of folders. */
+export function loadSources(paths: readonly string[]): ConfigSource[] {
+  return paths.flatMap((path) => {
+    try {
+      if (!statSync(path).isDirectory()) return { name: path, text: readFileSync(path, "utf8") }
+      const names = readdirSync(path).filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
+      return names
+        .sort()
+        .map((name) => ({ name: join(path, name), text: readFileSync(join(path, name), "utf8") }))
+    } catch (error) {
+      const { code = "" } = error as { code?: string }
+      const said = { ENOENT: "there is no such file", EACCES: "the file cannot be read" }[code]
+      throw new ConfigError([{ file: path, line: 1, column: 1, message: said ?? String(error) }])
+    }
+  })
+}
+
+/** Milliseconds between two looks at the files. */
+const INTERVAL = 1_000
+
+export interface Watch {
+  /** Looks at the files now, and takes the configuration even if they are the same. */
+  reload(): void
+  stop(): void
+}
+
+/**
+ * Calls `onConfig` with each new content of the files, and `onError` when it cannot be used. It reads the files once a second instead of
+ * watching them, because a ConfigMap of Kubernetes is a link that changes its target.
+ */
+export function watchConfig(
+  paths: readonly string[],
+  onConfig: (config: Config) => void,
+  onError: (error: unknown) => void,
+): Watch {
+  let known = attempt(() => textOf(loadSources(paths)))
+  const look = (isForced: boolean) => {
+    try {
+      const sources = loadSources(paths)
+      const text = textOf(sources)
+      if (text === known && !isForced) return
+      known = text
+      onConfig(readConfig(sources))
+    } catch (error) {
+      const text = `unusable: ${String(error)}`
+      if (text !== known || isForced) onError(error)
+      known = text
+    }
+  }
+  const timer = setInterval(look, INTERVAL, false).unref()
+  return { reload: () => look(true), stop: () => clearInterval(timer) }
+}
+
+function textOf(sources: readonly ConfigSource[]): string {
+  return JSON.stringify(sources)
+}
+
+function attempt<T>(call: () => T): T | undefined {
+  try {
+    return call()
+  } catch {
+    return undefined
+  }
+}
