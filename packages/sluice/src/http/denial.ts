@@ -18,19 +18,39 @@ export interface CustomDenial {
   readonly body?: string | object | undefined
 }
 
+/** The body of a denial: problem details of RFC 9457, with a registered type. */
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** The public names of the policies that deny. */
+  readonly "violated-policies": readonly string[]
+}
+
 const types = "https://iana.org/assignments/http-problem-types"
 
-/** Denies a request over its quota: with 429, or with 503 when the limiter decided without its store. */
-export function quotaDenial(decision: Decision, quotas: readonly Quota[], headers: HeaderFields): Denial {
+/** Describes a denial: status 429, or 503 when the limiter decided without its store. */
+export function quotaProblem({ degraded }: Decision, quotas: readonly Quota[]): Problem {
   const violated = quotas.filter(({ allowed }) => !allowed).map(({ name }) => name)
-  return decision.degraded
-    ? reducedCapacity(violated, headers, decision)
-    : exceeded(violated, headers, decision)
+  return degraded ? reducedCapacity(violated) : problem(429, "quota-exceeded", "Quota Exceeded", violated)
+}
+
+/** Describes a request that could not be decided, because the store failed. */
+export function outageProblem(): Problem {
+  return reducedCapacity([])
+}
+
+/** The header for {@link outageProblem}. Nobody knows how long an outage lasts, so clients try again soon. */
+export const outageHeaders: Readonly<HeaderFields> = { "Retry-After": "1" }
+
+/** Denies a request over its quota. */
+export function quotaDenial(decision: Decision, quotas: readonly Quota[], headers: HeaderFields): Denial {
+  return denialOf(quotaProblem(decision, quotas), headers, decision)
 }
 
 /** Denies a request that could not be decided, because the store failed. */
 export function outageDenial(): Denial {
-  return reducedCapacity([], { "Retry-After": "1" }, undefined)
+  return denialOf(outageProblem(), outageHeaders, undefined)
 }
 
 /** The response to a client that has disconnected. It only appears in logs: 499 is the status that nginx logs. */
@@ -53,28 +73,20 @@ export function customised(denial: Denial, custom: CustomDenial | undefined): De
   return { status, headers, body: text ?? denial.body, decision: denial.decision }
 }
 
-function exceeded(violated: readonly string[], headers: HeaderFields, decision: Decision): Denial {
-  return problem(429, "quota-exceeded", "Quota Exceeded", violated, headers, decision)
+function reducedCapacity(violated: readonly string[]): Problem {
+  return problem(503, "temporary-reduced-capacity", "Temporary Reduced Capacity", violated)
 }
 
-function reducedCapacity(violated: readonly string[], headers: HeaderFields, decision?: Decision): Denial {
-  const title = "Temporary Reduced Capacity"
-  return problem(503, "temporary-reduced-capacity", title, violated, headers, decision)
+function problem(status: number, type: string, title: string, violated: readonly string[]): Problem {
+  return { type: `${types}#${type}`, title, status, "violated-policies": violated }
 }
 
-function problem(
-  status: number,
-  type: string,
-  title: string,
-  violated: readonly string[],
-  headers: HeaderFields,
-  decision: Decision | undefined,
-): Denial {
+function denialOf(body: Problem, headers: Readonly<HeaderFields>, decision: Decision | undefined): Denial {
   return {
-    status,
+    status: body.status,
     // RFC 6585 forbids caches to store a 429.
     headers: { ...headers, "Content-Type": "application/problem+json", "Cache-Control": "no-store" },
-    body: JSON.stringify({ type: `${types}#${type}`, title, status, "violated-policies": violated }),
+    body: JSON.stringify(body),
     decision,
   }
 }

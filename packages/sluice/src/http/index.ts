@@ -1,5 +1,5 @@
 export { type ClientKey, type ClientKeyOptions, clientKey } from "./client-key.js"
-export type { CustomDenial, Denial } from "./denial.js"
+export type { CustomDenial, Denial, Problem } from "./denial.js"
 export { decisionOf } from "./describe.js"
 export { type HeaderFields, type HeaderForm, type HeaderOptions, rateLimitHeaders } from "./headers.js"
 export { createJudge, type Judge } from "./judge.js"
@@ -7,4 +7,5 @@ export type { Count, Judgement, PerRequest, RateLimitOptions } from "./options.j
 export { behind } from "./presets.js"
 export type { ByPolicy } from "./quota.js"
 export type { HttpRequest } from "./request.js"
+export { createResponder, type Responder } from "./responder.js"
 export type { TrustProxy } from "./trust.js"

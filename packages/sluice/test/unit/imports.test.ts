@@ -18,7 +18,7 @@ const layers: readonly [name: string, files: RegExp][] = [
   ["limiter", /^[a-z-]+\.ts$|^waiting\//],
   [
     "integrations",
-    /^(index\.ts|dropins\/|fetch\/|http\/|middleware\/|redisson\/|rules\/|telemetry\/|testing\/)/,
+    /^(index\.ts|client\/|dropins\/|fetch\/|http\/|middleware\/|redisson\/|rules\/|telemetry\/|testing\/)/,
   ],
 ]
 

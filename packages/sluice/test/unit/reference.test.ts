@@ -9,7 +9,11 @@ import { describe, expect, test } from "vitest"
 const root = fileURLToPath(new URL("../../../..", import.meta.url))
 const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile)
 const paths: Record<string, [string]> = config.compilerOptions.paths
-const files = new Map(Object.entries(paths).map(([name, [file]]) => [name, join(root, file)]))
+const files = new Map(
+  Object.entries(paths)
+    .filter(([name]) => /^sluice\b/.test(name))
+    .map(([name, [file]]) => [name, join(root, file)]),
+)
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
 const program = ts.createProgram([...files.values()], { ...options, types: ["node"] })
 const checker = program.getTypeChecker()
