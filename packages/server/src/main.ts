@@ -31,6 +31,8 @@ const terminal: Terminal = {
 // A worker of `serve --workers` runs the command alone.
 const own = cluster.isWorker ? withoutWorkers(argv) : argv
 process.exitCode = await runCommand(own, terminal)
+// The channel to its parent would keep a worker alive.
+if (cluster.isWorker) process.exit()
 
 function withoutWorkers(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {

@@ -35,10 +35,18 @@ export type StoreConfig =
       readonly servers:
         | { readonly url: string }
         | { readonly cluster: readonly string[] }
-        | { readonly sentinel: { readonly name: string; readonly nodes: readonly Address[] } }
+        | { readonly sentinel: SentinelConfig }
       readonly prefix: string | undefined
       readonly delivery: "function" | "script" | undefined
     }
+
+export interface SentinelConfig {
+  readonly name: string
+  readonly nodes: readonly Address[]
+  /** Of the master. */
+  readonly password: string | undefined
+  readonly sentinelPassword: string | undefined
+}
 
 /** A limiter as it is configured. The fields are options of `createLimiter`. */
 export interface LimiterConfig {

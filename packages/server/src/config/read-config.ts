@@ -174,7 +174,7 @@ function readServers(map: Cursor, env: Environment): Servers | undefined {
       ? cluster.fail("cluster needs the address of at least one server")
       : nodes && { cluster: nodes }
   }
-  const fields = sentinel.map(["name", "nodes"])
+  const fields = sentinel.map(["name", "nodes", "password", "sentinelPassword"])
   const name = fields?.at("name").exists
     ? fields.at("name").text()
     : sentinel.fail("sentinel needs the name of its master")
@@ -184,15 +184,28 @@ function readServers(map: Cursor, env: Environment): Servers | undefined {
         .list()
         ?.map((each) => readAddress(each, env))
     : sentinel.fail("sentinel needs nodes, a list of host:port")
-  if (name === undefined || nodes === undefined) return undefined
-  return { sentinel: { name, nodes: nodes.filter((node) => node !== undefined) } }
+  if (fields === undefined || name === undefined || nodes === undefined) return undefined
+  const secret = (key: string) => optional(fields.at(key), (each) => withVariables(each, env))
+  const [password, sentinelPassword] = [secret("password"), secret("sentinelPassword")]
+  return {
+    sentinel: { name, nodes: nodes.filter((node) => node !== undefined), password, sentinelPassword },
+  }
 }
 
 function checkUrl(cursor: Cursor, text: string): string {
-  if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
-    cursor.fail(`${cursor.label} must be a URL such as redis://localhost:6379, got ${shown(text)}`)
-  }
+  const problem = redisUrlProblem(text)
+  if (problem !== undefined) cursor.fail(`${cursor.label} ${problem}, got ${shown(text)}`)
   return text
+}
+
+/** What is wrong with the URL of a Redis, if anything. */
+export function redisUrlProblem(text: string): string | undefined {
+  if (!/^rediss?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
+    return "must be a URL such as redis://localhost:6379"
+  }
+  const { search, pathname } = new URL(text)
+  if (search !== "") return "must have no query, because it could make the client send calls twice"
+  return /^\/?\d*$/.test(pathname) ? undefined : "must have the number of a database as its path, or none"
 }
 
 function readLimiters(roots: readonly Cursor[], outage: LimiterConfig["outage"]): Map<string, LimiterConfig> {

@@ -87,36 +87,28 @@ function emptyOrText(cursor: Cursor): string | undefined {
 function readLimit(map: Cursor, limiter: string): DescriptorLimit | undefined {
   const [limit, policy] = [map.at("rate_limit"), map.at("policy")]
   const countDenied = map.at("count_denied").exists ? (map.at("count_denied").flag() ?? false) : false
-  if (limit.exists) {
-    const read = readRateLimit(limit, limiter, countDenied)
-    if (!policy.exists) return read
-    if (read?.kind === "policy") {
-      return map.failAt(
-        "policy",
-        "policy takes the place of unit and requests_per_unit; leave one of them out",
-      )
-    }
+  if (!policy.exists) return limit.exists ? readRateLimit(limit, limiter, countDenied) : undefined
+  // Beside a policy, rate_limit may only say how rules replace each other.
+  const fields = limit.exists ? limit.map(rateLimitKeys) : undefined
+  if (["unit", "requests_per_unit", "unlimited"].some((key) => fields?.at(key).exists)) {
+    return map.failAt("policy", "policy takes the place of unit and requests_per_unit; leave one of them out")
   }
-  if (!policy.exists) return undefined
+  const names = fields === undefined ? { name: undefined, replaces: [] } : readNames(fields)
   const policies = readPolicies(policy)
   return (
-    policies && {
-      kind: "policy",
-      limiter,
-      policy: policies,
-      countDenied,
-      name: undefined,
-      replaces: [],
-      told: toldOf(policies),
-    }
+    policies && { kind: "policy", limiter, policy: policies, told: toldOf(policies), countDenied, ...names }
   )
+}
+
+function readNames(map: Cursor): Pick<DescriptorLimit, "name" | "replaces"> {
+  const name = map.at("name").exists ? emptyOrText(map.at("name")) : undefined
+  return { name, replaces: map.at("replaces").exists ? readReplaces(map.at("replaces"), name) : [] }
 }
 
 function readRateLimit(cursor: Cursor, limiter: string, countDenied: boolean): DescriptorLimit | undefined {
   const map = cursor.map(rateLimitKeys)
   if (map === undefined) return undefined
-  const name = map.at("name").exists ? emptyOrText(map.at("name")) : undefined
-  const replaces = map.at("replaces").exists ? readReplaces(map.at("replaces"), name) : []
+  const { name, replaces } = readNames(map)
   const isUnlimited = map.at("unlimited").exists && map.at("unlimited").flag() === true
   const unit = map.at("unit").exists ? readUnit(map.at("unit")) : undefined
   if (isUnlimited) {
@@ -173,6 +165,6 @@ export function entryName(key: string, value: string | undefined): string {
 }
 
 /** Escapes the characters that separate entries, so that no two paths have one name. */
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll(/[%/=]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
 }

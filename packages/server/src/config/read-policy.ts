@@ -10,10 +10,13 @@ import {
 } from "sluice"
 import { type Cursor, shown } from "./cursor.js"
 
-export const factories = { fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket } satisfies Record<
-  Policy["algorithm"],
-  unknown
->
+export const factories = {
+  fixedWindow,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+  leakyBucket,
+} satisfies Record<Policy["algorithm"], unknown>
 const algorithms = Object.keys(factories) as Policy["algorithm"][]
 
 /** Reads one policy (`algorithm: tokenBucket`, and its options) or several by name. */

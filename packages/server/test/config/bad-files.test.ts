@@ -63,6 +63,11 @@ const files: readonly [what: string, text: string, problem: string][] = [
     '1:8: store must be a URL such as redis://localhost:6379, got "localhost:6379"',
   ],
   [
+    "a URL with a query",
+    "store: redis://a?autoResendUnfulfilledCommands=true\n",
+    '1:8: store must have no query, because it could make the client send calls twice, got "redis://a?autoResendUnfulfilledCommands=…"',
+  ],
+  [
     "a store without servers",
     "store:\n  type: redis\n",
     "2:3: a Redis store needs one of url, cluster and sentinel",
