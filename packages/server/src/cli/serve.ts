@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import type { Address, Config } from "../config/config.js"
 import { loadSources, watchConfig } from "../config/load.js"
-import { parseAddress, readConfig } from "../config/read-config.js"
+import { parseAddress, readConfig, redisUrlProblem } from "../config/read-config.js"
 import { type RunningServer, serve } from "../serve.js"
 import { startWorkers } from "../workers.js"
 import { type Arguments, type Command, integerOption, optionOf, UsageError } from "./command.js"
@@ -70,9 +70,8 @@ function overrides(args: Arguments): (config: Config) => Config {
     return parsed
   }
   const [http, grpc, redis] = [address("http"), address("grpc"), optionOf(args, "redis")]
-  if (redis !== undefined && !/^rediss?:\/\/./.test(redis)) {
-    throw new UsageError(`--redis must be a URL such as redis://localhost:6379, got ${redis}`)
-  }
+  const problem = redis === undefined ? undefined : redisUrlProblem(redis)
+  if (problem !== undefined) throw new UsageError(`--redis ${problem}, got ${redis}`)
   return (config) => ({
     ...config,
     listen: {
@@ -88,11 +87,19 @@ function overrides(args: Arguments): (config: Config) => Config {
 /** The configuration as JSON, without secrets. */
 function printed(config: Config): string {
   const hide = (key: string, value: unknown) => {
-    if (key === "token" && value !== undefined) return "(hidden)"
-    if (typeof value === "string" && /^rediss?:/.test(value)) return value.replace(/:[^:@/]*@/, ":(hidden)@")
+    if (/token|password/i.test(key) && value !== undefined) return "(hidden)"
+    if (typeof value === "string" && /^rediss?:/.test(value)) return withoutPassword(value)
     return value instanceof Map ? Object.fromEntries(value) : value
   }
   return `${JSON.stringify(config, hide, 2)}\n`
+}
+
+/** Hides the password of a URL, which may contain colons and at signs. ioredis also takes one from the query. */
+function withoutPassword(text: string): string {
+  const url = new URL(text)
+  if (url.password !== "") url.password = "hidden"
+  for (const name of url.searchParams.keys()) if (/password/i.test(name)) url.searchParams.set(name, "hidden")
+  return url.href
 }
 
 function greeting({ http, grpc, context }: RunningServer): string {

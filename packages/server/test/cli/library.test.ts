@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs"
+import { library } from "sluice/redis"
+import { expect, test } from "vitest"
+import { ruleIn } from "../../../sluice/test/support/rights.js"
+import { aclLines } from "../../src/doctor/rights.js"
+import { sluice } from "./fake-terminal.js"
+
+test("library prints the text of the library, for FUNCTION LOAD", async () => {
+  expect(await sluice(["library"])).toEqual({ code: 0, out: library.text, err: "" })
+})
+
+test("library --name prints the name alone", async () => {
+  expect((await sluice(["library", "--name"])).out).toBe(`${library.name}\n`)
+})
+
+test("library --acl prints the lines of the docs", async () => {
+  const { out } = await sluice(["library", "--acl"])
+  for (const index of [0, 1]) expect(out).toContain(`ACL SETUSER ${ruleIn("redis.md", index).join(" ")}\n`)
+  const rules = readFileSync(new URL("../../../../docs/rules.md", import.meta.url), "utf8")
+  expect(rules).toContain(`\n${aclLines.rules.replace("ACL SETUSER sluice ", "")}\n`)
+  expect(out).toContain(aclLines.rules)
+})
+
+test("library --json has the name, the text and the rights", async () => {
+  const { out } = await sluice(["library", "--json"])
+  expect(JSON.parse(out)).toEqual({ ...library, acl: aclLines })
+})
