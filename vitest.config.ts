@@ -2,8 +2,7 @@ import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
 const source = (path: string) => fileURLToPath(new URL(`packages/sluice/src/${path}`, import.meta.url))
-const serverSource = (path: string) =>
-  fileURLToPath(new URL(`packages/server/src/${path}`, import.meta.url))
+const serverSource = (path: string) => fileURLToPath(new URL(`packages/server/src/${path}`, import.meta.url))
 
 const nest11 = fileURLToPath(new URL("peers/nest11/node_modules/@nestjs/$1/index.js", import.meta.url))
 

@@ -16,7 +16,10 @@ try {
   run("npm", "pack", "--silent", "--workspace", "sluice", "--pack-destination", folder)
   const tarball = join(folder, readdirSync(folder)[0])
   run("npm", "pack", "--silent", "--workspace", "@sluice/server", "--pack-destination", folder)
-  const server = join(folder, readdirSync(folder).find((name) => name.startsWith("sluice-server")))
+  const server = join(
+    folder,
+    readdirSync(folder).find((name) => name.startsWith("sluice-server")),
+  )
   run("tar", "-xzf", tarball, "-C", folder)
   // node16 leaves out node10, TypeScript's resolution without exports, which no subpath can support.
   run(bin("attw"), tarball, "--profile", "node16", "--format", "ascii")
@@ -24,7 +27,18 @@ try {
   run(process.execPath, "scripts/check-size.mjs", join(folder, "package"), tarball)
   run(bin("publint"), server, "--strict")
   const installed = join(folder, "installed")
-  run("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", installed, tarball, server)
+  run(
+    "npm",
+    "install",
+    "--silent",
+    "--no-audit",
+    "--no-fund",
+    "--prefer-offline",
+    "--prefix",
+    installed,
+    tarball,
+    server,
+  )
   const command = join(installed, "node_modules/.bin/sluice")
   run(command, "validate", join(installed, "node_modules/@sluice/server/sample.yaml"))
   run(command, "serve", "--print-config")

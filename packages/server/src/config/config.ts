@@ -89,20 +89,13 @@ export type DescriptorLimit = {
   readonly replaces: readonly string[]
 } & (
   | { readonly kind: "unlimited" }
-  | { readonly kind: "blocked"; readonly told: ToldLimit }
+  | { readonly kind: "blocked"; readonly unit: EnvoyUnit }
   | {
       readonly kind: "policy"
       /** The name of its limiter, unique over all domains: `domain/key=value/key`. */
       readonly limiter: string
       readonly policy: Policies
-      readonly told: ToldLimit
       /** Hits of a denied request count too, into debt, as in Envoy's own server. */
       readonly countDenied: boolean
     }
 )
-
-/** What Envoy is told about a limit. A policy of our own has no unit of Envoy's. */
-export interface ToldLimit {
-  readonly requestsPerUnit: number
-  readonly unit: EnvoyUnit | undefined
-}

@@ -1,14 +1,6 @@
 import { isIPv6 } from "node:net"
 import type { HeaderForm } from "sluice/http"
-import type {
-  Address,
-  Config,
-  DescriptorRule,
-  Domain,
-  LimiterConfig,
-  LogLevel,
-  StoreConfig,
-} from "./config.js"
+import type { Address, Config, Domain, LimiterConfig, LogLevel, StoreConfig } from "./config.js"
 import { ConfigFile, type Cursor, shown } from "./cursor.js"
 import { ConfigError } from "./problems.js"
 import { readDomain } from "./read-domain.js"
@@ -216,6 +208,9 @@ function readLimiters(roots: readonly Cursor[], outage: LimiterConfig["outage"])
     for (const [name, cursor] of section.map()?.entries() ?? []) {
       if (name === "" || name.length > 256)
         section.failAt(name, "the name of a limiter has 1 to 256 characters")
+      if (name.includes("/")) {
+        section.failAt(name, "the name of a limiter has no slash: such names belong to the limits of domains")
+      }
       if (limiters.has(name)) section.failAt(name, `limiter ${shown(name)} is there twice`)
       const limiter = readLimiter(cursor, outage)
       if (limiter !== undefined) limiters.set(name, limiter)
@@ -230,7 +225,6 @@ function readDomains(roots: readonly Cursor[]): Map<string, Domain> {
     const domain = readDomain(cursor)
     if (domain === undefined) return
     if (domains.has(domain.name)) cursor.at("domain").fail(`domain ${shown(domain.name)} is there twice`)
-    checkReplaces(cursor, domain)
     domains.set(domain.name, domain)
   }
   for (const root of roots) {
@@ -240,18 +234,4 @@ function readDomains(roots: readonly Cursor[]): Map<string, Domain> {
     for (const each of list.list() ?? []) if (each.map(["domain", "descriptors"])) add(each)
   }
   return domains
-}
-
-/** A name that nothing has is a misspelling, which would replace nothing. */
-function checkReplaces(cursor: Cursor, domain: Domain): void {
-  const all = (rules: readonly DescriptorRule[]): DescriptorRule[] =>
-    rules.flatMap((rule) => [rule, ...all(rule.descriptors)])
-  const rules = all(domain.descriptors)
-  const names = new Set(rules.map(({ limit }) => limit?.name))
-  for (const name of rules.flatMap(({ limit }) => limit?.replaces ?? [])) {
-    if (!names.has(name))
-      cursor
-        .at("domain")
-        .fail(`no rate_limit of this domain is called ${shown(name)}, which another one replaces`)
-  }
 }

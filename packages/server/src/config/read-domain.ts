@@ -95,9 +95,7 @@ function readLimit(map: Cursor, limiter: string): DescriptorLimit | undefined {
   }
   const names = fields === undefined ? { name: undefined, replaces: [] } : readNames(fields)
   const policies = readPolicies(policy)
-  return (
-    policies && { kind: "policy", limiter, policy: policies, told: toldOf(policies), countDenied, ...names }
-  )
+  return policies && { kind: "policy", limiter, policy: policies, countDenied, ...names }
 }
 
 function readNames(map: Cursor): Pick<DescriptorLimit, "name" | "replaces"> {
@@ -120,9 +118,8 @@ function readRateLimit(cursor: Cursor, limiter: string, countDenied: boolean): D
   const count = map.at("requests_per_unit")
   const limit = count.exists ? count.integer(0, MOST_REQUESTS) : 0
   if (unit === undefined || limit === undefined) return undefined
-  const told = { requestsPerUnit: limit, unit }
-  if (limit === 0) return { kind: "blocked", told, name, replaces }
-  return { kind: "policy", limiter, policy: policyOf(limit, unit), told, countDenied, name, replaces }
+  if (limit === 0) return { kind: "blocked", unit, name, replaces }
+  return { kind: "policy", limiter, policy: policyOf(limit, unit), countDenied, name, replaces }
 }
 
 /** The policy for a limit of Envoy's: a window that is cut at multiples of the unit. */
@@ -147,16 +144,6 @@ function readReplaces(cursor: Cursor, own: string | undefined): string[] {
     if (name === own) map.fail(`the rate_limit ${shown(name)} replaces itself`)
     return [name]
   })
-}
-
-/** The unit whose length is the window of a single policy, if there is one. */
-function toldOf(policies: Policies): { requestsPerUnit: number; unit: EnvoyUnit | undefined } {
-  const single = ("algorithm" in policies && typeof policies.algorithm === "string" ? policies : undefined) as
-    | Record<string, number>
-    | undefined
-  const first = single ?? (Object.values(policies)[0] as unknown as Record<string, number>)
-  const unit = (Object.keys(unitLengths) as EnvoyUnit[]).find((each) => unitLengths[each] === first["window"])
-  return { requestsPerUnit: Math.min(first["limit"] ?? first["capacity"] ?? 0, MOST_REQUESTS), unit }
 }
 
 /** An entry as it stands in names and keys: `key` or `key=value`. */

@@ -142,11 +142,8 @@ function costOf(policyNames: readonly string[], hits: number): Cost<Policies> {
 }
 
 /** A limit of 0 denies everything. It resets at the end of the unit, as in Envoy's own server. */
-function blocked({
-  told: { requestsPerUnit, unit = "second" },
-  hits,
-}: Target & { kind: "blocked" }): Outcome {
+function blocked({ unit, hits }: Target & { kind: "blocked" }): Outcome {
   const window = unitLengths[unit]
   const resetAfter = window - (Date.now() % window)
-  return { isOver: hits >= 0, level: { limit: requestsPerUnit, window, remaining: 0, resetAfter } }
+  return { isOver: hits >= 0, level: { limit: 0, window, remaining: 0, resetAfter } }
 }

@@ -1,5 +1,5 @@
 import type { Limiter, Policies } from "sluice"
-import type { Domain, ToldLimit } from "../config/config.js"
+import type { Domain, EnvoyUnit } from "../config/config.js"
 import { entryName, policyOf } from "../config/read-domain.js"
 import type { Engine } from "../engine.js"
 import { findRule } from "./find-rules.js"
@@ -19,7 +19,7 @@ export type Target = {
   readonly isShadow: boolean
   /** Denies only if all such targets of the request are over their limits. */
   readonly isQuota: boolean
-} & ({ readonly kind: "unlimited" } | { readonly kind: "blocked"; readonly told: ToldLimit } | LimitedTarget)
+} & ({ readonly kind: "unlimited" } | { readonly kind: "blocked"; readonly unit: EnvoyUnit } | LimitedTarget)
 
 export interface LimitedTarget {
   readonly kind: "limited"
@@ -62,7 +62,7 @@ function targetOfRule(
   const isQuota = rule.quotaMode && !isShadow
   if (limit.kind === "unlimited") return { kind: "unlimited", name, replaces, label, hits, isShadow, isQuota }
   if (limit.kind === "blocked") {
-    return { kind: "blocked", told: limit.told, name, replaces, label, hits, isShadow, isQuota }
+    return { kind: "blocked", unit: limit.unit, name, replaces, label, hits, isShadow, isQuota }
   }
   return {
     kind: "limited",
@@ -96,7 +96,7 @@ function targetOfOverride(
   const { requestsPerUnit, unit: given } = limit as NonNullable<typeof limit>
   const unit = overrideUnit(given)
   const common = { name: undefined, replaces: [], label: "override", hits, isShadow: false, isQuota: false }
-  if (requestsPerUnit === 0) return { ...common, kind: "blocked", told: { requestsPerUnit, unit } }
+  if (requestsPerUnit === 0) return { ...common, kind: "blocked", unit }
   return {
     ...common,
     kind: "limited",
