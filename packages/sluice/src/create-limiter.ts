@@ -8,13 +8,13 @@ import { milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { type Call, listener } from "./events.js"
 import { flatCopy } from "./flat-copy.js"
-import { inspectionOf } from "./inspect.js"
 import { composeLayers } from "./layers/compose.js"
 import { leaseSettings } from "./layers/lease-options.js"
 import { outageSettings } from "./layers/outage-options.js"
 import type {
   AcquireOptions,
   CallOptions,
+  InspectOptions,
   Limiter,
   LimiterOptions,
   RequestOptions,
@@ -330,14 +330,12 @@ export function createLimiter<const P extends Policies, const N extends string =
       checkFields("INVALID_OPTION", "a refund", options, ["policy"])
       await store.giveBack(debits(policiesFor(key, options.policy), key, cost))
     },
-    async inspect(key, options = noOptions) {
-      checkFields("INVALID_OPTION", "an inspection", options, ["policy"])
-      const named = policiesFor(key, options.policy)
-      const charged = charges(named, key, 1)
-      // by the rules and without the mode: what the next request would find
-      const answer = await store.decide({ policies: charged, count: 1, mode: "peek" })
-      const decision = decide(charged, answer)
-      return inspectionOf(key, decision, { rule: rules?.find(name, key), observes: observes(key) })
+    async inspect<O extends Policies>(key: string, options: InspectOptions<O> = noOptions) {
+      checkFields("INVALID_OPTION", "an inspection", options, ["policy", "reservation"])
+      const charged = charges(policiesFor(key, options.policy), key, 1)
+      const { inspectKey } = await import("./inspect.js")
+      const core = { decide, reservedUnder, placeOfReservation }
+      return inspectKey({ name, key, charged, options, store, baseStore, rules, observes, core })
     },
     async reset(key, options = noOptions) {
       checkFields("INVALID_OPTION", "a reset", options, ["policy"])

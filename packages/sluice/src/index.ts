@@ -11,13 +11,14 @@ export { createLimiter } from "./create-limiter.js"
 export type { Decision, PolicyDecision } from "./decision.js"
 export type { Duration } from "./duration.js"
 export { type ErrorCode, SluiceError } from "./errors.js"
-export type { InspectedPolicy, Inspection } from "./inspect.js"
+export type { InspectedPolicy, InspectedReservation, InspectedState, Inspection } from "./inspect.js"
 export type { LeaseOptions } from "./layers/lease-options.js"
 export type { Health } from "./layers/outage.js"
 export type { OutageChange, OutageOptions, OutagePolicy } from "./layers/outage-options.js"
 export type {
   AcquireOptions,
   CallOptions,
+  InspectOptions,
   Limiter,
   LimiterOptions,
   RequestOptions,

@@ -63,6 +63,11 @@ export interface CallOptions<P extends Policies> {
 }
 
 export interface RequestOptions<P extends Policies> extends CallOptions<P> {
+export interface InspectOptions<P extends Policies> extends CallOptions<P> {
+  /** The id of a reservation of this key, to look it up as well. */
+  readonly reservation?: string | undefined
+}
+
   /** Units, or units by policy name. Default: 1. */
   readonly cost?: Cost<NoInfer<P>> | undefined
 }
@@ -134,8 +139,11 @@ export interface Limiter<P extends Policies = Policies, N extends string = strin
     cost: Amount<NoInfer<O>>,
     options?: CallOptions<O>,
   ): Promise<void>
-  /** Shows an operator what is stored for a key: each policy's level in numbers and words, and the rule that applies. */
-  inspect<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<Inspection>
+  /**
+   * Shows an operator what is stored for a key, and changes nothing: each policy's level and stored state in numbers and words, the
+   * end of the queue, the rule that applies, and a reservation by its id.
+   */
+  inspect<O extends Policies = P>(key: string, options?: InspectOptions<O>): Promise<Inspection>
   /** Makes a key like new under the limiter's policies, or under those given. */
   reset<O extends Policies = P>(key: string, options?: CallOptions<O>): Promise<void>
   /** Ends the limiter and its waits, and gives leases and turns back. Your store stays open. */

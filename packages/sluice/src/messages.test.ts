@@ -11,7 +11,7 @@ import {
   tokenBucket,
 } from "sluice"
 import { ioredis, ioredisClusterSettings, ioredisSettings } from "sluice/redis"
-import { describe, expect, test, vi } from "vitest"
+import { chai, describe, expect, onTestFinished, test, vi } from "vitest"
 
 const policy = fixedWindow({ limit: 10, window: "1m" })
 
@@ -22,6 +22,25 @@ test("a duration can have a space before its unit", () => {
   for (const wrong of ["1  m", " 1m", "1m ", "1\tm", "1"]) {
     expect(() => fixedWindow({ limit: 1, window: wrong as Duration })).toThrow("window must be")
   }
+})
+
+test("printers show a limiter by its name, and do not call its method inspect", async () => {
+  const unhandled: unknown[] = []
+  const onUnhandled = (reason: unknown) => unhandled.push(reason)
+  process.on("unhandledRejection", onUnhandled)
+  onTestFinished(() => {
+    process.off("unhandledRejection", onUnhandled)
+  })
+  const limiter = createLimiter({ name: "api", policy })
+  // A call of a closed limiter would reject.
+  await limiter.close()
+  expect(inspect(limiter)).toBe('Limiter "api"')
+  expect(inspect({ limiter })).toBe('{ limiter: Limiter "api" }')
+  expect(chai.util.inspect(limiter)).toBe('Limiter "api"')
+  expect(() => chai.assert.strictEqual<unknown>(limiter, 5)).toThrow('expected Limiter "api" to equal 5')
+  expect(() => expect(limiter).toBe(5)).toThrow(/api/)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(unhandled).toEqual([])
 })
 
 test("an error without a decision prints none", () => {

@@ -29,6 +29,8 @@ export interface StoreRequest {
   readonly maxWait?: number
   /** Of a `reserve`: where it is noted, and for how many microseconds it can be settled. */
   readonly note?: { readonly place: StateRef; readonly lasts: number }
+  /** Of a `peek`: the reply also says what is stored, and what is noted of a reservation. A store may ignore it. */
+  readonly inspect?: { readonly reservation?: StateRef | undefined }
 }
 
 export interface StoreReply {
@@ -48,6 +50,27 @@ export interface StoreReply {
   readonly receipt?: readonly number[]
   /** Whether some of it was spent and given back before the denial. Others may have been denied meanwhile. */
   readonly gaveBack?: boolean
+  /** For a `peek` with `inspect`: what is stored. */
+  readonly stored?: Stored
+}
+
+/** What a store keeps for the policies of a request. All times are whole microseconds. */
+export interface Stored {
+  /** One per policy. */
+  readonly states: readonly StoredState[]
+  /** How many turns were given up by waiters of these policies, and can still be taken by others. */
+  readonly freedTurns: number
+  /** The reservation asked for: when it was debited, and until when it can be settled. Missing if it is not noted. */
+  readonly reservation?: { readonly debitedAt: number; readonly expiresAt: number } | undefined
+}
+
+export interface StoredState {
+  /** When the state equals no state at all. 0 if nothing is stored. */
+  readonly expiresAt: number
+  /** How long until a turn of this cost, behind every booked turn. `Infinity` if it never comes. */
+  readonly wait: number
+  /** The `queueState` of its algorithm. */
+  readonly queue: readonly number[]
 }
 
 /** A turn that was booked. */
@@ -135,6 +158,8 @@ export interface Store {
    */
   leave(turn: Turn): void | PromiseLike<void>
   /** Settles a reservation: gives back as of its debit, or charges more. False if it was settled before or has expired. */
+  /** Names a state as the store does, for operators. */
+  readonly nameOf?: (policy: PolicyRequest) => string
   settle(settlement: Settlement): boolean | PromiseLike<boolean>
   /** Deletes the states, under every algorithm. Earlier debits and turns can no longer be given back. */
   forget(stateRefs: readonly StateRef[]): void | PromiseLike<void>

@@ -118,7 +118,9 @@ export function leases(store: Store, { time, share }: LeaseSettings): Leases {
     decide(request) {
       const { policies, count, mode } = request
       const here = mode === "spend" || mode === "peek"
-      if (!here || count !== 1 || policies.length === 0) return store.decide(request)
+      if (!here || count !== 1 || policies.length === 0 || request.inspect !== undefined) {
+        return store.decide(request)
+      }
       const now = clock()
       const lease = leaseOf(request, now)
       if (lease === undefined) return store.decide(request)

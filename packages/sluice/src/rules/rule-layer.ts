@@ -96,7 +96,10 @@ export function ruleLayer(store: Store, find: FindRule, now: () => number): Stor
     ...store,
     decide(request) {
       const applied = apply(request.policies)
-      return applied === undefined ? store.decide(request) : decideBy(request, applied)
+      if (applied === undefined) return store.decide(request)
+      if (request.inspect === undefined) return decideBy(request, applied)
+      // What is stored does not depend on whether the key is blocked or allowed.
+      return decideBy(request, { policies: mapped(request.policies), indices: [], block: undefined })
     },
     giveBack: (policies, at) => store.giveBack(mapped(policies), at),
     leave(turn) {

@@ -11,6 +11,8 @@ export type {
   Settlement,
   Store,
   StoreReply,
+  Stored,
+  StoredState,
   StoreRequest,
   Turn,
 } from "../store.js"

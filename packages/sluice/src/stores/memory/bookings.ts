@@ -1,7 +1,7 @@
 import type { Level, State } from "../../algorithm.js"
 import type { StateRef } from "../../state-key.js"
 import type { PolicyRequest, Settlement, StoreReply, StoreRequest, Turn } from "../../store.js"
-import type { Ledger, Looked } from "./memory-store.js"
+import { type Ledger, type Looked, roomIn } from "./memory-store.js"
 import type { Kind } from "./state-table.js"
 
 /** A turn that was given back before the end of the queue, and its cost under each policy. */
@@ -72,9 +72,8 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
   }
 
   const charge = ({ policies, maxWait = 0 }: StoreRequest, now: number): StoreReply => {
-    let granted = 1
     const looked = lookAll(policies, now)
-    for (const { algorithm, parameters, view } of looked) granted = algorithm.room(parameters, view, granted)
+    const granted = roomIn(looked, 1)
     for (const each of looked) write(each, each.algorithm.charge(each.parameters, each.view, maxWait), now)
     const levels = levelsAt(policies.map(forOne), now, true)
     return { granted, levels, at: now }
@@ -133,6 +132,21 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
     },
 
     charge,
+
+    /** A peek that also says what is stored. */
+    inspect({ policies, inspect }: StoreRequest, now: number): StoreReply {
+      const looked = lookAll(policies, now)
+      const granted = roomIn(looked, 1)
+      const states = looked.map(({ algorithm, parameters, entry, view }) => ({
+        expiresAt: entry?.state.expiresAt ?? 0,
+        wait: algorithm.turn(parameters, view),
+        queue: algorithm.queueState(view),
+      }))
+      const note = inspect?.reservation
+      const reservation = note && (table.get(reservations, reservationRef(note)) as Reserved | undefined)
+      const stored = { states, freedTurns: freedTurns(policies, now).length, reservation }
+      return { granted, levels: levelsAt(policies, now, granted === 0), at: now, stored }
+    },
 
     /** Notes a debit of now, to be settled later. */
     reserve({ policies, note }: StoreRequest, now: number): void {

@@ -76,6 +76,13 @@ export interface Ledger {
   notReset(policies: readonly PolicyRequest[], debitedAt: number, now: number): PolicyRequest[]
 }
 
+/** How many of `count` requests fit under all policies. */
+export function roomIn(looked: readonly Looked[], count: number): number {
+  let room = count
+  for (const { algorithm, parameters, view } of looked) room = algorithm.room(parameters, view, room)
+  return room
+}
+
 /** A memory store over a table of states. */
 export function storeOver(table: StateTable, clock: Clock): MemoryStore {
   const look = (request: PolicyRequest, now: number): Looked => {
@@ -151,6 +158,7 @@ export function storeOver(table: StateTable, clock: Clock): MemoryStore {
       const now = microseconds(clock)
       if (mode === "book") return bookings.book(request, now)
       if (mode === "charge") return bookings.charge(request, now)
+      if (mode === "peek" && request.inspect !== undefined) return bookings.inspect(request, now)
       let granted = count
       if (policies.length === 1 && mode !== "reserve") {
         const looked = look(policies[0] as PolicyRequest, now)
@@ -158,9 +166,7 @@ export function storeOver(table: StateTable, clock: Clock): MemoryStore {
         return { granted, levels: [commit(looked, granted, request, now)], at: now }
       }
       const looked = policies.map((policy) => look(policy, now))
-      for (const { algorithm, parameters, view } of looked) {
-        granted = algorithm.room(parameters, view, granted)
-      }
+      granted = roomIn(looked, count)
       const levels = looked.map((each) => commit(each, granted, request, now))
       if (mode === "reserve" && granted > 0) bookings.reserve(request, now)
       return { granted, levels, at: now }

@@ -1,18 +1,18 @@
 import { algorithmOf, parametersOf } from "../../algorithms/index.js"
 import { limitOf, type Policy } from "../../policy.js"
 import type { StateRef } from "../../state-key.js"
-import type { Mode, PolicyRequest, StoreReply } from "../../store.js"
+import type { Mode, PolicyRequest, Stored, StoreReply } from "../../store.js"
 import type { RedisKeys } from "./keys.js"
 import { UNREADABLE } from "./outcome.js"
 
 /** A request to the Lua library: a store's request, or one of the store's other methods. */
 export interface LuaRequest {
   readonly policies: readonly PolicyRequest[]
-  readonly mode: Mode | "give" | "leave" | "settle" | "forget"
+  readonly mode: Mode | "give" | "leave" | "settle" | "forget" | "inspect"
   /** How many requests, or what the mode takes instead. */
   readonly count: number | readonly number[]
-  /** The key of the request's own note, and a state of the same limiter and key. */
-  readonly note?: { readonly key: string; readonly stateRef: StateRef } | undefined
+  /** The key of the request's own note, that of a second note if the mode has two, and a state of the same limiter and key. */
+  readonly note?: { readonly key: string; readonly second?: string; readonly stateRef: StateRef } | undefined
 }
 
 /** A request in a batch. */
@@ -53,6 +53,7 @@ export function encodeCall(
       for (const policy of policies) keys.push(names.note(policy, "fg"))
     }
     if (note !== undefined) keys.push(note.key)
+    if (note?.second !== undefined) keys.push(note.second)
     repeatsKey ||= request.repeatsKey || (policies.length > 1 && hasStateTwice(policies))
     if (plan === undefined || !fits(plan, request)) {
       plan = planOf(request)
@@ -167,10 +168,26 @@ function decodeRequest({ policies, mode, count }: LuaRequest, numbers: Numbers, 
       return { granted: 1, levels, at, turn: at + wait, receipt: numbers.take(receiptWidth(policies)) }
     return wait < 0 ? { granted: 0, levels, at } : { granted: 0, levels, at, turn: at + wait }
   }
+  if (mode === "inspect") {
+    return { granted: isShort ? 0 : 1, levels, at, stored: decodeStored(policies, numbers) }
+  }
   if (typeof count !== "number" || mode === "charge" || mode === "reserve") {
     return { granted: isShort ? 0 : 1, levels, at }
   }
   return { granted: !isShort ? count : count > 1 ? numbers.next() : 0, levels, at }
+}
+
+function decodeStored(policies: readonly PolicyRequest[], numbers: Numbers): Stored {
+  const states = policies.map(({ policy }) => {
+    const expiresAt = numbers.next()
+    const wait = numbers.next()
+    const queue = numbers.take(algorithmOf(policy).queueWidth)
+    return { expiresAt, wait: wait < 0 ? Number.POSITIVE_INFINITY : wait, queue }
+  })
+  const freedTurns = numbers.next()
+  const debitedAt = numbers.next()
+  const expiresAt = numbers.next()
+  return { states, freedTurns, reservation: expiresAt > 0 ? { debitedAt, expiresAt } : undefined }
 }
 
 /** The length of a booking's receipt: when it was booked, and two queue states per policy. */

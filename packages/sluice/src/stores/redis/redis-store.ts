@@ -66,6 +66,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     // A Cluster loses single masters, and with one all keys of some tags.
     ...(clustered && { shardOf: sharedTag }),
     rules: redisRules(client, prefix, clock),
+    nameOf: (policy) => names.of(policy),
     decide(request) {
       const { policies, count, mode, maxWait = 0, note } = request
       if (policies.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
@@ -76,6 +77,12 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       }
       if (mode === "book") {
         return send({ policies, mode, count: [maxWait, ...costsOf(policies)], note: freedTurns(policies) })
+      if (mode === "peek" && request.inspect !== undefined) {
+        // Without a reservation, its note is one that never exists: no policy is named like a reservation.
+        const reservation = request.inspect.reservation ?? (policies[0] as PolicyRequest)
+        const note = { ...freedTurns(policies), second: names.note(reservation, "rs") }
+        return send({ policies, mode: "inspect", count, note })
+      }
       }
       if (mode === "charge") return send({ policies, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {

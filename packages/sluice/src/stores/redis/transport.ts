@@ -54,10 +54,18 @@ export function sendBatch(
     settle(replies)
   }
   try {
-    route.delivery.run(route.encode(batch)).then(decode, fail)
+    const { delivery } = route
+    const call = route.encode(batch)
+    const sent = batch.every(isRead) ? delivery.runReadOnly(call) : delivery.run(call)
+    sent.then(decode, fail)
   } catch (error) {
     fail(error)
   }
+}
+
+/** Whether a request writes nothing. A replica answers it too. */
+function isRead({ mode }: QueuedRequest): boolean {
+  return mode === "peek" || mode === "inspect"
 }
 
 function requestsIn(batch: readonly Coalesced[]): number {
@@ -88,18 +96,19 @@ async function decideWithoutWriting(
   error: Error,
 ): Promise<(StoreReply | Error)[]> {
   const replies: (StoreReply | Error)[] = new Array(batch.length).fill(error)
-  const peeks = batch.flatMap((request, i) =>
-    request.mode === "spend" || request.mode === "peek" || request.mode === "reserve"
-      ? [{ i, request: { policies: request.policies, mode: "peek", count: 1, repeatsKey: false } as const }]
-      : [],
-  )
+  const peeks = batch.flatMap((request, i): { i: number; request: QueuedRequest }[] => {
+    const { policies, mode } = request
+    if (mode === "inspect") return [{ i, request }]
+    if (mode !== "spend" && mode !== "peek" && mode !== "reserve") return []
+    return [{ i, request: { policies, mode: "peek", count: 1, repeatsKey: false } }]
+  })
   try {
     const requests = peeks.map(({ request }) => request)
     const decided = decodeReply(requests, await delivery.runReadOnly(encode(requests)))
     for (const [j, { i }] of peeks.entries()) {
       const reply = decided[j] as StoreReply | Error
-      const isPeek = batch[i]?.mode === "peek"
-      if (!(reply instanceof Error) && (isPeek || reply.granted === 0)) replies[i] = reply
+      if (!(reply instanceof Error) && (isRead(batch[i] as Coalesced) || reply.granted === 0))
+        replies[i] = reply
     }
   } catch {
     // The first error says what is wrong.

@@ -26,7 +26,7 @@ export const spending: readonly ConformanceCase[] = [
 
   ...forEachSubject(
     1,
-    "a denial writes nothing, not even an expiry",
+    "a denial and an inspection write nothing, not even an expiry",
     async (rig, limiter) => {
       assert.equal(await passed(limiter, "k", 10), 10)
       rig.clock.advance(10)
@@ -34,6 +34,7 @@ export const spending: readonly ConformanceCase[] = [
       for (const cost of [1, 7, 11, Number.MAX_SAFE_INTEGER])
         assert.equal(await passed(limiter, "k", 2, cost), 0)
       assert.equal(await passed(limiter, "fresh", 1, 11), 0)
+      for (const key of ["k", "fresh"]) await limiter.inspect(key)
       assert.deepEqual(await rig.snapshot?.(), before)
     },
     "snapshot",
@@ -46,6 +47,8 @@ export const spending: readonly ConformanceCase[] = [
       assert.equal(await passed(limiter, "k", 2, 3), 2)
       clock.advance(period / 8)
       const first = await limiter.peek("k", { cost: 4 })
+      assert.deepEqual(await limiter.peek("k", { cost: 4 }), first)
+      await limiter.inspect("k")
       assert.deepEqual(await limiter.peek("k", { cost: 4 }), first)
       const asked = await limiter.tryAcquire("k", { cost: 4 })
       assert.equal(asked.allowed, first.allowed)
