@@ -23,7 +23,8 @@ const targets = {
     "stores/redis/lua/inspect.lua",
     "stores/redis/lua/run.lua",
   ],
-  "stores/redis/rules.generated.ts": ["stores/redis/lua/rules.lua"],
+  // Each runs as a script of its own.
+  "stores/redis/scripts.generated.ts": ["stores/redis/lua/rules.lua", "stores/redis/lua/reports.lua"],
   "redisson/lua.generated.ts": [
     "redisson/lua/state.lua",
     "redisson/lua/acquire.lua",

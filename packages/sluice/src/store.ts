@@ -131,6 +131,20 @@ export interface RuleTable {
 /** How many rules a store keeps, and how many of the latest changes. */
 export const ruleLimits = { MOST_RULES: 200_000, MOST_HISTORY: 1_000 } as const
 
+/** Where processes publish reports about themselves, such as their top keys. */
+export interface ReportBoard {
+  /**
+   * Replaces the report of a process. It expires after `lasts` milliseconds. An empty report removes it. Resolves with false if
+   * there are too many processes.
+   */
+  publish(process: string, report: string, lasts: number): PromiseLike<boolean>
+  /** The reports that have not expired, by process. */
+  read(): PromiseLike<ReadonlyMap<string, string>>
+}
+
+/** How many processes have a report at a time. */
+export const reportLimits = { MOST_REPORTS: 256 } as const
+
 /**
  * Where state lives. A store runs the algorithms next to its data, by its own clock. It answers at once or with a
  * promise. The conformance suite of `sluice/testing` tests every rule that a store must keep.
@@ -144,8 +158,12 @@ export interface Store {
   readonly denyCache?: boolean
   /** Names the shard of some states, if the store can lose one shard and keep others. Each gets its own circuit breaker. */
   readonly shardOf?: (refs: readonly StateRef[]) => string
+  /** Names a state as the store does, for operators. */
+  readonly nameOf?: (policy: PolicyRequest) => string
   /** Where rules are kept. Without it, `sluice/rules` keeps them in the process. */
   readonly rules?: RuleTable
+  /** Where processes publish reports. Without it, `topKeys` of `sluice/telemetry` knows only its own process. */
+  readonly reports?: ReportBoard
   decide(request: StoreRequest): StoreReply | PromiseLike<StoreReply>
   /**
    * Gives the cost of each policy back, as far as it is spent. With `at`, the time of a debit, only as far as that debit
@@ -158,8 +176,6 @@ export interface Store {
    */
   leave(turn: Turn): void | PromiseLike<void>
   /** Settles a reservation: gives back as of its debit, or charges more. False if it was settled before or has expired. */
-  /** Names a state as the store does, for operators. */
-  readonly nameOf?: (policy: PolicyRequest) => string
   settle(settlement: Settlement): boolean | PromiseLike<boolean>
   /** Deletes the states, under every algorithm. Earlier debits and turns can no longer be given back. */
   forget(stateRefs: readonly StateRef[]): void | PromiseLike<void>

@@ -4,15 +4,16 @@ export { type PolicyRef, policyRef, type StateRef, stateKey } from "../state-key
 export type {
   Mode,
   PolicyRequest,
+  ReportBoard,
   RuleChange,
   RuleChanges,
   RuleEntry,
   RuleTable,
   Settlement,
   Store,
-  StoreReply,
   Stored,
   StoredState,
+  StoreReply,
   StoreRequest,
   Turn,
 } from "../store.js"

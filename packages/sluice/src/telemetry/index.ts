@@ -14,6 +14,7 @@ export type {
 } from "../events.js"
 export { channels, publishEvents } from "./diagnostics.js"
 export { type EventHandler, type ListenOptions, listen } from "./hub.js"
+export { type ObservedPolicy, type ObserveReport, observeReport } from "./observe-report.js"
 export {
   type OpenTelemetryMeter,
   type OpenTelemetryOptions,
@@ -24,13 +25,11 @@ export {
 export { type PrometheusRegistry, prometheus } from "./prometheus.js"
 export type { Frequent } from "./space-saving.js"
 export {
+  type MergedTopKeys,
   mergeTopKeys,
-  type ObservedPolicy,
-  type ObserveReport,
-  observeReport,
   type TopKeys,
   type TopKeysOptions,
   type TopKeysReport,
-  type TopList,
   topKeys,
 } from "./top-keys.js"
+export type { SketchOptions, TopList } from "./top-list.js"

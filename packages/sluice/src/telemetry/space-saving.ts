@@ -74,6 +74,13 @@ export class SpaceSaving {
     return sorted.slice(0, count).map(({ key, count, error }) => ({ key, count, error }))
   }
 
+  /** No key beyond the first `count` was counted more often than this. */
+  mostBeyond(count: number): number {
+    const next = this.top(count + 1)[count]
+    if (next !== undefined) return next.count
+    return this.#heap.length < this.#capacity ? 0 : (this.#heap[0] as Counter).count
+  }
+
   #sink(counter: Counter): void {
     const heap = this.#heap
     for (;;) {

@@ -23,10 +23,10 @@ export async function startWorkers<Task, Report>(
     fork(path, args, { cwd: root, execArgv: ["--expose-gc", "--import", "tsx"] }),
   )
   const kill = async () => {
-    const gone = children.map((child) => new Promise((resolve) => child.once("exit", resolve)))
     const alive = children.filter((child) => child.exitCode === null && child.signalCode === null)
+    const gone = alive.map((child) => new Promise((resolve) => child.once("exit", resolve)))
     for (const child of alive) child.kill("SIGKILL")
-    if (alive.length > 0) await Promise.all(gone)
+    await Promise.all(gone)
   }
   try {
     await Promise.all(children.map(heardFrom))

@@ -1,23 +1,11 @@
 import type { Clock } from "../../clock.js"
 import { type RuleChange, type RuleTable, ruleLimits } from "../../store.js"
 import type { RedisClient } from "./client.js"
-import { scriptOf } from "./library.js"
-import { files } from "./rules.generated.js"
-import { runScript, storeError, toError } from "./transport.js"
-
-const script = scriptOf(Object.values(files).join("\n"))
+import { ownScript } from "./own-script.js"
 
 /** Keeps rules in a hash and a list beside the state, whose hash tags are numbers. They do not expire. */
 export function redisRules(client: RedisClient, prefix: string, clock: Clock | undefined): RuleTable {
-  const keys = [`${prefix}:{rules}now`, `${prefix}:{rules}log`]
-  const run = async (...args: string[]): Promise<readonly unknown[]> => {
-    try {
-      const reply = await runScript(client, script, { keys, args })
-      return Array.isArray(reply) ? reply : [reply]
-    } catch (error) {
-      throw storeError(toError(error))
-    }
-  }
+  const run = ownScript(client, "rules", [`${prefix}:{rules}now`, `${prefix}:{rules}log`])
   return {
     async read(epoch, version) {
       const [now, newEpoch, newVersion, isFull, ...rest] = await run("read", epoch, String(version))

@@ -11,6 +11,7 @@ import type { RedisClient } from "./client.js"
 import { skewWarning } from "./clock-skew.js"
 import { RedisKeys, sharedTag } from "./keys.js"
 import { encodeCall } from "./protocol.js"
+import { redisReports } from "./redis-reports.js"
 import { redisRules } from "./redis-rules.js"
 import { deliveryBy, type Route, sendBatch } from "./transport.js"
 
@@ -65,8 +66,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     denyCache,
     // A Cluster loses single masters, and with one all keys of some tags.
     ...(clustered && { shardOf: sharedTag }),
-    rules: redisRules(client, prefix, clock),
     nameOf: (policy) => names.of(policy),
+    rules: redisRules(client, prefix, clock),
+    reports: redisReports(client, prefix),
     decide(request) {
       const { policies, count, mode, maxWait = 0, note } = request
       if (policies.length === 0) return Promise.resolve({ granted: count, levels: [], at: 0 })
@@ -75,14 +77,14 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
         const shares = sharesOf(policies)
         if (shares.length > 1) return decideAcrossSlots(shares, request, send, giveBack)
       }
-      if (mode === "book") {
-        return send({ policies, mode, count: [maxWait, ...costsOf(policies)], note: freedTurns(policies) })
       if (mode === "peek" && request.inspect !== undefined) {
         // Without a reservation, its note is one that never exists: no policy is named like a reservation.
         const reservation = request.inspect.reservation ?? (policies[0] as PolicyRequest)
         const note = { ...freedTurns(policies), second: names.note(reservation, "rs") }
         return send({ policies, mode: "inspect", count, note })
       }
+      if (mode === "book") {
+        return send({ policies, mode, count: [maxWait, ...costsOf(policies)], note: freedTurns(policies) })
       }
       if (mode === "charge") return send({ policies, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
