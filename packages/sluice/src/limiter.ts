@@ -10,6 +10,7 @@ import type { OutageOptions } from "./layers/outage-options.js"
 import type { LimiterMode } from "./mode.js"
 import type { Amount, Cost, Named, NameOf, Policies } from "./policies.js"
 import type { Pending } from "./reservation.js"
+import type { StateRef } from "./state-key.js"
 import type { Store } from "./store.js"
 import type { Signal, WaitOptions } from "./waiting/wait-options.js"
 
@@ -50,8 +51,8 @@ export interface RuleSource {
     readonly store: Store
     /** The limiter's policies, if they do not depend on the key. */
     readonly policies: Named | undefined
-    /** Called when the rules of some keys have changed. */
-    onChange(matches: (key: string) => boolean): void
+    /** Called when the rules of some states have changed, of this limiter or of another. */
+    onChange(matches: (state: StateRef) => boolean): void
   }): { readonly store: Store; detach(): void }
   /** The rule that a key is held to. */
   find(limiter: string, key: string): unknown
@@ -62,12 +63,12 @@ export interface CallOptions<P extends Policies> {
   readonly policy?: P | undefined
 }
 
-export interface RequestOptions<P extends Policies> extends CallOptions<P> {
 export interface InspectOptions<P extends Policies> extends CallOptions<P> {
   /** The id of a reservation of this key, to look it up as well. */
   readonly reservation?: string | undefined
 }
 
+export interface RequestOptions<P extends Policies> extends CallOptions<P> {
   /** Units, or units by policy name. Default: 1. */
   readonly cost?: Cost<NoInfer<P>> | undefined
 }

@@ -5,7 +5,7 @@ import { checkFields, SluiceError, shown } from "../errors.js"
 import type { RuleSource } from "../limiter.js"
 import { type Named, namePolicies, type Policies } from "../policies.js"
 import type { Policy } from "../policy.js"
-import { policyRef } from "../state-key.js"
+import { escaped, policyRef } from "../state-key.js"
 import type { Store } from "../store.js"
 import { fieldOf, parseField, RuleBook, type StoredRule } from "./rule-book.js"
 import type { Target } from "./rule-index.js"
@@ -158,7 +158,11 @@ export function createRules(store: Store): Rules {
         return isActive ? ruleOf({ limiter, target }, stored) : undefined
       }
       const exact = active({ isPrefix: false, text: key })
-      for (let length = key.length; exact === undefined && length >= 0; length -= 1) {
+      for (
+        let length = Math.min(key.length, LONGEST_TARGET);
+        exact === undefined && length >= 0;
+        length -= 1
+      ) {
         const rule = active({ isPrefix: true, text: key.slice(0, length) })
         if (rule !== undefined) return rule
       }
@@ -195,8 +199,10 @@ export function createRules(store: Store): Rules {
         )
       }
       if (policies !== undefined) known.set(name, policies)
+      // Of other limiters too: a combined request waits with one of its limiters.
       const tell = (limiter: string, isChanged: (key: string) => boolean) => {
-        if (limiter === name) onChange(isChanged)
+        const changed = escaped(limiter)
+        onChange(({ ref, key }) => ref.limiter === changed && isChanged(key))
       }
       book.listeners.add(tell)
       const find = (limiter: string, key: string) => book.index.find(limiter, key, book.now)

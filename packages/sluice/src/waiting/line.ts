@@ -125,9 +125,14 @@ export class Line {
     return last
   }
 
-  /** The waiters that have their replies and wait for a turn. */
-  get settled(): Waiter[] {
-    return [...this.#waiters].filter((waiter) => !this.#asking.has(waiter))
+  /** In the order of their requests. */
+  get waiters(): Waiter[] {
+    return [...this.#waiters]
+  }
+
+  /** Whether a waiter's booking has no reply yet. */
+  isAsking(waiter: Waiter): boolean {
+    return this.#asking.has(waiter)
   }
 
   /** Removes and returns all turns, last one first. */

@@ -2,6 +2,7 @@ import { Background } from "../background.js"
 import { type Clock, timersOf } from "../clock.js"
 import { isPromise } from "../deferred.js"
 import type { Policy } from "../policy.js"
+import type { StateRef } from "../state-key.js"
 import type { PolicyRequest, Store, StoreReply } from "../store.js"
 import { AbortListeners } from "./abort-listeners.js"
 import { Agenda } from "./agenda.js"
@@ -24,8 +25,8 @@ export interface Waiting {
     /** The key that the place in the queue counts for. */
     key?: string,
   ): Promise<StoreReply>
-  /** Gives the turns of some keys back and books new ones in the same order, because their policies have changed. */
-  rebook(matches: (key: string) => boolean): void
+  /** Gives the turns of some states back and books new ones in the same order, because their policies have changed. */
+  rebook(matches: (state: StateRef) => boolean): void
   /** Rejects every waiter with a reason, and gives the turns back. */
   close(reason: unknown): Promise<void>
 }
@@ -42,6 +43,8 @@ export function waiting(store: Store, clock: Clock | undefined, maxWaiters: numb
   const background = new Background()
   const room = new QueueRoom(maxWaiters)
   const askedBy = new WeakMap<Waiter, Asked>()
+  /** Waiters whose booking was under way when their policies changed. */
+  const outdated = new WeakSet<Waiter>()
   let turns = 0
   let cancel = () => {}
   let setFor = Number.POSITIVE_INFINITY
@@ -89,8 +92,13 @@ export function waiting(store: Store, clock: Clock | undefined, maxWaiters: numb
   }
 
   const receive = (line: Line, waiter: Waiter, reply: StoreReply, policies: readonly PolicyRequest[]) => {
+    const isOutdated = outdated.delete(waiter)
     if (reply.granted === 0) {
       line.removeFor(waiter)?.resolve(reply)
+    } else if (isOutdated && line.waiters.includes(waiter)) {
+      turns += 1
+      giveBack({ ...reply, turn: reply.turn ?? reply.at, parts: policies } as Booked)
+      bookAgain(line, waiter)
     } else {
       line.answered(waiter)
       const { turn = reply.at } = reply
@@ -122,6 +130,12 @@ export function waiting(store: Store, clock: Clock | undefined, maxWaiters: numb
         return fail(line, waiter, error)
       }
     })
+  }
+
+  const bookAgain = (line: Line, waiter: Waiter) => {
+    const { policies, maxWait, at } = askedBy.get(waiter) as Asked
+    const waited = (timers.now() - at) * 1_000
+    book(line, waiter, { policies, maxWait: Math.max(maxWait - waited, 0), at })
   }
 
   const fail = (line: Line, waiter: Waiter, error: unknown) => {
@@ -170,16 +184,14 @@ export function waiting(store: Store, clock: Clock | undefined, maxWaiters: numb
     },
 
     rebook(matches) {
-      const now = timers.now()
       for (const line of [...lines.values()]) {
-        const settled = line.settled.filter((waiter) =>
-          askedBy.get(waiter)?.policies.some(({ key }) => matches(key)),
-        )
-        if (settled.length === 0) continue
+        const { waiters } = line
+        // All waiters of a line have the same policies and keys.
+        if (!waiters[0] || !askedBy.get(waiters[0])?.policies.some(matches)) continue
         for (const turn of line.clearTurns()) giveBack(turn)
-        for (const waiter of settled) {
-          const { policies, maxWait, at } = askedBy.get(waiter) as Asked
-          book(line, waiter, { policies, maxWait: Math.max(maxWait - (now - at) * 1_000, 0), at })
+        for (const waiter of waiters) {
+          if (line.isAsking(waiter)) outdated.add(waiter)
+          else bookAgain(line, waiter)
         }
       }
       setTimer()

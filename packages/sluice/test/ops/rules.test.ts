@@ -140,6 +140,96 @@ describe.each(Object.entries(stores))("rules on a %s store", (_, make) => {
   })
 })
 
+test.each(Object.entries(stores))(
+  "a combined waiter follows the rules of each of its limiters, on a %s store",
+  async (_, make) => {
+    const { rules, store } = setUp(make())
+    const limits = ["first", "second"].map((name) =>
+      createLimiter({ name, policy: perHalfMinute(1), store, rules }),
+    )
+    const waiting = (key: string) => {
+      const both = combine(limits.map((limiter) => limiter.on(key)))
+      const waits = both.acquire()
+      waits.catch(() => {})
+      return { both, waits }
+    }
+    for (const limiter of ["first", "second"]) {
+      const [blocked, raised] = [`blocked in ${limiter}`, `raised in ${limiter}`]
+      // Only the limiter with the rule is exhausted, so that its rule alone decides.
+      const exhausted = limits.find(({ name }) => name === limiter)
+      await Promise.all([exhausted?.acquire(blocked), exhausted?.acquire(raised)])
+      const denied = waiting(blocked).waits
+      const granted = waiting(raised).waits
+      await exhausted?.peek(raised)
+      await rules.block({ limiter, key: blocked })
+      await expect(denied, blocked).rejects.toMatchObject({ code: "BLOCKED" })
+      await rules.set({ limiter, key: raised, policy: perHalfMinute(5) })
+      expect((await granted).allowed, raised).toBe(true)
+    }
+    await Promise.all(limits.map((limiter) => limiter.close()))
+  },
+)
+
+test("a waiter whose booking is under way when its key is blocked is refused too", async () => {
+  const direct = ioredis(client)
+  let release = () => {}
+  let isHeld = false
+  const slow = {
+    ...direct,
+    async run(...call: Parameters<typeof direct.run>) {
+      const reply = await direct.run(...call)
+      if (isHeld && call[3].some((arg) => arg.includes('"book"'))) {
+        isHeld = false
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+      }
+      return reply
+    },
+  }
+  const { rules, limiter } = setUp(redisStore(slow, { prefix: "underway" }))
+  for (let i = 0; i < 3; i += 1) await limiter.acquire("k")
+  isHeld = true
+  const waits = limiter.acquire("k")
+  waits.catch(() => {})
+  await expect.poll(() => isHeld).toBe(false)
+  await rules.block({ limiter: "api", key: "k" })
+  release()
+  await expect(waits).rejects.toMatchObject({ code: "BLOCKED" })
+  await rules.remove({ limiter: "api", key: "k" })
+  // Its turn was given back.
+  expect(await limiter.inspect("k")).toMatchObject({ policies: [{ used: 3, lastTurnAfter: 0 }] })
+  await limiter.close()
+})
+
+test("a blocked key passes while its limiter observes, with observed: denied", async () => {
+  const { rules, store } = setUp(memoryStore())
+  const watched = createLimiter({ name: "watched", policy: perMinute(3), store, rules, mode: "observe" })
+  await rules.block({ limiter: "watched", key: "k" })
+  const passes = { allowed: true, observed: "denied", source: "rule" }
+  expect(await watched.tryAcquire("k")).toMatchObject(passes)
+  expect(await watched.acquire("k")).toMatchObject(passes)
+  expect((await watched.reserve("k")).decision).toMatchObject(passes)
+  const held = createLimiter({ name: "held", policy: perMinute(3), store, rules })
+  expect(await combine([watched.on("k"), held.on("k")]).tryAcquire()).toMatchObject({ allowed: true })
+  await rules.allow({ limiter: "watched", key: "k" })
+  for (let i = 0; i < 5; i += 1) expect((await watched.tryAcquire("k")).observed).toBeUndefined()
+})
+
+test("the rule of a key of a megabyte is found in no time, and it is that of the longest pattern", async () => {
+  const { rules, limiter } = setUp(memoryStore())
+  await rules.set({ limiter: "api", pattern: `${"x".repeat(255)}*`, policy: perMinute(7) })
+  await rules.set({ limiter: "api", pattern: "x*", policy: perMinute(5) })
+  const key = "x".repeat(1_000_000)
+  const start = performance.now()
+  expect(await limiter.inspect(key)).toMatchObject({
+    policies: [{ limit: 7 }],
+    rule: { policies: { default: { limit: 7 } } },
+  })
+  expect(performance.now() - start).toBeLessThan(500)
+  expect(rules.find("api", "x".repeat(254))).toMatchObject({ pattern: "x*" })
+})
+
 test("a rule ends by the clock of the store", async () => {
   const clock = manualClock()
   const { rules, limiter } = setUp(memoryStore({ clock }))
