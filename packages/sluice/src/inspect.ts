@@ -9,7 +9,7 @@ import type { Charge } from "./policies.js"
 import type { placeOfReservation, reservedUnder } from "./reservation.js"
 import type { Store, Stored, StoredState } from "./store.js"
 
-/** What is stored for a key under one policy, and what a request of cost 1 would find. */
+/** The stored state of a key under one policy, and what a request of cost 1 would find. */
 export interface InspectedPolicy extends Omit<PolicyDecision, "allowed"> {
   /** Units that count now: the limit less what remains. */
   readonly used: number

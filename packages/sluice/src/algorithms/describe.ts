@@ -2,7 +2,7 @@
 
 import type { Policy } from "../policy.js"
 
-/** A state by names. Times end in `At`, `From` or `Until`: milliseconds of the store's clock. What is not in use is left out. */
+/** A state by names. Times end in `At`, `From` or `Until`: milliseconds of the store's clock. Unused values are left out. */
 export type StateValues = Readonly<Record<string, number>>
 
 type Describe = (queue: readonly number[]) => StateValues
