@@ -20,9 +20,13 @@ function tsc(project, ...options) {
   execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" })
 }
 
-/** Prints the code of a file again, with half the indentation of tsc. */
+/** Prints the code of a file again without whitespace. Names stay, so that stack traces can be read. */
 function shrink(file) {
-  const { code } = transformSync(readFileSync(file, "utf8"), { target: "es2023" })
+  const { code } = transformSync(readFileSync(file, "utf8"), {
+    target: "es2023",
+    minifyWhitespace: true,
+    minifySyntax: true,
+  })
   writeFileSync(file, code)
 }
 

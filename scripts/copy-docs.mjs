@@ -1,4 +1,4 @@
-// Copies the documents into packages/sluice for its tarball: without pictures and translations, and with links that resolve there.
+// Copies the documents into packages/sluice for its tarball: without pictures, translations and benchmarks, and with links that resolve there.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -11,6 +11,8 @@ const pages = ["README.md", "CHANGELOG.md", "COMPATIBILITY.md", "SECURITY.md"]
 const docs = readdirSync(join(root, "docs"), { recursive: true })
   .filter((file) => file.endsWith(".md") && !/\.[a-z]{2}(-[A-Z]{2})?\.md$/.test(file))
   .map((file) => posix.join("docs", file.replaceAll("\\", "/")))
+  // The longest page by far, and nothing that a reader of the code needs.
+  .filter((file) => file !== "docs/benchmarks.md")
 const copied = new Set([...pages, ...docs, "LICENSE"].filter((file) => existsSync(join(root, file))))
 
 /** Where the repository is on the web, at the tag of this version; undefined while package.json does not say. */

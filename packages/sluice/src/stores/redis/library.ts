@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto"
-import { files, hash } from "./lua.generated.js"
+import { files as algorithms } from "./lua-algorithms.generated.js"
+import { files as others } from "./lua-run.generated.js"
 
-const body = Object.values(files).join("\n")
+const body = [...Object.values(algorithms), ...Object.values(others)].join("\n")
 
 /** Two versions can coexist during a deploy, because the name contains a hash of the text. */
-const name = `sluice_${hash}`
+const name = `sluice_${createHash("sha256").update(body).digest("hex").slice(0, 12)}`
 
 const register = (functionName: string, flags: string) =>
   `redis.register_function({ function_name = "${functionName}", flags = {${flags}}, callback = run })`
