@@ -1,6 +1,7 @@
 import type { Decision } from "../decision.js"
 import type { Limiter } from "../limiter.js"
 import type { Cost, Policies } from "../policies.js"
+import { wasDenied } from "./describe.js"
 import type { Judgement, RateLimitOptions } from "./options.js"
 import type { HttpRequest } from "./request.js"
 
@@ -18,7 +19,7 @@ type Decider<R> = (
  * Makes a decider from the options. It decides at once, waits for up to `timeout` milliseconds, or makes a reservation and
  * settles it after the response.
  */
-export function deciderOf<R>(options: RateLimitOptions<R>, timeout: number): Decider<R> {
+export function deciderOf<R extends object>(options: RateLimitOptions<R>, timeout: number): Decider<R> {
   const { count = "all", onError } = options
   if (count !== "all") {
     return async (limiter, key, cost, policy, request) => {
@@ -29,7 +30,8 @@ export function deciderOf<R>(options: RateLimitOptions<R>, timeout: number): Dec
         if (over) return
         over = true
         const failure = outcome === "aborted" || outcome >= 400
-        const counts = failure === (count === "failures")
+        // A denial by a limiter further in is neither a success nor a failure of the handler.
+        const counts = !wasDenied(request) && failure === (count === "failures")
         try {
           await (counts ? pending.settle(asReserved(cost)) : pending.cancel())
         } catch (error) {

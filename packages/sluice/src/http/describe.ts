@@ -16,6 +16,19 @@ export function decisionOf(request: object): Decision | undefined {
   return judged.get(request)?.decision
 }
 
+/** Requests that some limiter denied, or could not decide. */
+const denied = shared("denied-requests", () => new WeakSet<object>())
+
+/** Notes that a limiter answers the request itself. */
+export function noteDenial(request: object): void {
+  denied.add(request)
+}
+
+/** Whether a limiter answered the request itself, so that the response says nothing about the handler. */
+export function wasDenied(request: object): boolean {
+  return denied.has(request)
+}
+
 /** Puts a decision into headers, together with earlier decisions on the same request. */
 type Describer = (
   request: object,

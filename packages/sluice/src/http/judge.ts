@@ -2,7 +2,7 @@ import { SluiceError } from "../errors.js"
 import { clientKey } from "./client-key.js"
 import { deciderOf } from "./decider.js"
 import { customised, type Denial, disconnected, outageDenial, quotaDenial } from "./denial.js"
-import { describerOf } from "./describe.js"
+import { describerOf, noteDenial } from "./describe.js"
 import { limiterOf } from "./limiter-of.js"
 import { checkOptions, type Judgement, type RateLimitOptions } from "./options.js"
 import type { HttpRequest } from "./request.js"
@@ -24,6 +24,7 @@ export function createJudge<R extends object>(options: RateLimitOptions<R>): Jud
   const describe = describerOf(options)
 
   const denied = async (request: R, denial: Denial): Promise<Judgement> => {
+    noteDenial(request)
     const custom = await onDenied?.(request, denial)
     return { ...passed, decision: denial.decision, denial: customised(denial, custom) }
   }

@@ -25,6 +25,8 @@ export interface Adapter {
   readonly name: string
   /** False where the platform, and not the middleware, answers a request whose handler failed. */
   readonly headersOnError: boolean
+  /** False where a request has only one limit. */
+  readonly stacks?: false
   /**
    * Starts a server that mounts `rateLimit` once for each of the options, in their order, and then one handler for all
    * paths and methods. The handler calls `handle` with the path and `decisionOf` the framework's request.

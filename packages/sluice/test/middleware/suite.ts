@@ -80,6 +80,8 @@ async function serve(adapter: Adapter, limits: readonly Options[], handle: Handl
 }
 
 function behaviour(adapter: Adapter, store: () => Store): void {
+  const stacked = test.skipIf(adapter.stacks === false)
+
   /** Options with a name of their own, and a limiter to look at the state with. */
   const limited = <P extends Policy | Record<string, Policy>>(policy: P, options: Options = {}) => {
     names += 1
@@ -154,7 +156,7 @@ function behaviour(adapter: Adapter, store: () => Store): void {
     expect(await second.json()).toMatchObject({ "violated-policies": ["burst"] })
   })
 
-  test("two limiters on one request are both charged and both listed", async () => {
+  stacked("two limiters on one request are both charged and both listed", async () => {
     const [all, login] = [limited(perMinute(5)), limited(perMinute(1))]
     const { call } = await serve(adapter, [all.options, login.options])
     const first = await call()
@@ -277,6 +279,17 @@ function behaviour(adapter: Adapter, store: () => Store): void {
       expect(endings).toEqual(["cancelled", "cancelled", "cancelled", "settled", "settled"])
       expect(await used()).toBe(2)
     })
+
+    stacked.each(["failures", "successes"] as const)(
+      "counting %s: a denial by a second limiter on the request does not count",
+      async (count) => {
+        const [outer, inner] = [limited(perMinute(9), { count }), limited(perMinute(1))]
+        const { statuses } = await serve(adapter, [outer.options, inner.options], byPath)
+        expect(await statuses("/200", "/200", "/401")).toEqual([200, 429, 429])
+        await expect.poll(() => outer.endings.length, patiently).toBe(3)
+        expect(await outer.used()).toBe(count === "failures" ? 0 : 1)
+      },
+    )
 
     test("of 50 parallel failures only the limit reaches the handler", async () => {
       const { options } = limited(perMinute(5), { count: "failures" })
@@ -432,6 +445,18 @@ function outages(adapter: Adapter): void {
         })
       }
       expect(handled).not.toHaveBeenCalled()
+    },
+  )
+
+  test.skipIf(adapter.stacks === false)(
+    "in an outage, the 503 of one limiter is no failure for another that counts failures",
+    async () => {
+      names += 1
+      const { limiter, endings } = watchedLimiter({ name: `limit-${names}`, policy: perMinute(9) })
+      onTestFinished(() => limiter.close())
+      const { statuses } = await serve(adapter, [{ limiter, count: "failures" }, down("throw")])
+      expect(await statuses("/", "/")).toEqual([503, 503])
+      await expect.poll(() => endings, patiently).toEqual(["cancelled", "cancelled"])
     },
   )
 
