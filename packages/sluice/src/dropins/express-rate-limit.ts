@@ -66,7 +66,9 @@ export class SluiceStore {
     }
     const name = prefix ?? `express-rate-limit:${dynamic ? "" : limit}-in-${windowMs}`
     const takesBack = options.skipFailedRequests === true || options.skipSuccessfulRequests === true
-    const denialsTakenBack = options.skipFailedRequests === true || (options.statusCode ?? 429) < 400
+    // With a policy, a denial is not counted, and a custom `handler` of the peer may answer it with any status.
+    const denialsTakenBack =
+      policy !== undefined || options.skipFailedRequests === true || (options.statusCode ?? 429) < 400
     // If the limit is unknown or hits can be taken back, count every hit, as the peer's own stores do.
     const counting = dynamic || (takesBack && policy === undefined)
     this.#ready = {

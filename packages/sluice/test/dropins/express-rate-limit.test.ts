@@ -130,6 +130,20 @@ onEachStore((store) => {
     }
   })
 
+  test("a policy with skipSuccessfulRequests: denials that a handler answers with 200 hand out nothing", async () => {
+    const handler: Options["handler"] = (_, res) => {
+      res.status(200).send("slow down")
+    }
+    const own = { store: store(), policy: fixedWindow({ limit: 2, window: "1m" }) }
+    const { call, limiter } = await serve({ limit: 2, skipSuccessfulRequests: true, handler }, own)
+    expect(await statuses(2, () => call(401))).toEqual([401, 401])
+    for (let i = 0; i < 5; i += 1) {
+      expect(await (await call(401)).text()).toBe("slow down")
+      await sleep(20)
+      expect(await used(limiter)).toBe(2)
+    }
+  })
+
   test("of 100 parallel failed logins only the limit reaches the handler", async () => {
     const { call } = await serve({ limit: 5, skipSuccessfulRequests: true }, { store: store() })
     expect(await flood(100, () => call(401))).toEqual({ 401: 5, 429: 95 })
