@@ -1,14 +1,15 @@
 // What code with Bottleneck looks like with sluice.
 import { Redis } from "ioredis"
-import { createLimiter, fixedWindow, leakyBucket, tokenBucket } from "sluice"
+import { createLimiter, fixedWindow, tokenBucket } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 
-const store = redisStore(ioredis(new Redis({ lazyConnect: true })))
+export const client = new Redis(process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379", { lazyConnect: true })
+const store = redisStore(ioredis(client))
 const callPartner = async (id: number) => `answer ${id}`
 
 const limiter = createLimiter({
   name: "partner",
-  policy: leakyBucket({ capacity: 1, leak: 1, every: "200ms" }),
+  policy: tokenBucket({ capacity: 1, refill: 1, every: "200ms" }),
   store,
   maxWait: "1m",
   maxWaiters: 1_000,
@@ -30,7 +31,7 @@ export const weighted = (id: number, signal: AbortSignal) =>
 
 const group = createLimiter({
   name: "group",
-  policy: leakyBucket({ capacity: 1, leak: 1, every: "1s" }),
+  policy: tokenBucket({ capacity: 1, refill: 1, every: "1s" }),
   store,
 })
 
