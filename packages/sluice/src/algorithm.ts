@@ -74,14 +74,6 @@ export interface Algorithm<Parameters, S extends State, View> {
   /** How long until this cost passes. `Infinity` if it never can. */
   wait(parameters: Parameters, level: Level): number
 
-  /** The name of the same algorithm in Lua. */
-  readonly name: string
-  /** The parameters that Lua needs. */
-  luaParameters(parameters: Parameters): Readonly<Record<string, number>>
-  /** Microseconds that a spend takes Redis in a large batch, as estimated. */
-  readonly work: number
-  /** How many integers a level has. `short` says that not all of the request was granted. */
-  levelWidth(parameters: Parameters, short: boolean): number
   /** Whether `wait` and `explain` can read the level of a request with another cost. */
   readonly readsAnyCost: boolean
   /** The level before the last `times` grants of this cost. */

@@ -1,4 +1,4 @@
-import { type Behind, budgetOver, isOf, spansSlots, type Told } from "./combined-budget.js"
+import { type Behind, isOf, spansSlots, type Told } from "./claim.js"
 import { decide } from "./decide.js"
 import { type Decision, policyEntries } from "./decision.js"
 import { type Duration, milliseconds } from "./duration.js"
@@ -7,6 +7,7 @@ import { listener } from "./events.js"
 import type { OutagePolicy } from "./layers/outage-options.js"
 import { letPass, unheard } from "./mode.js"
 import { type Charge, charges } from "./policies.js"
+import { reservedUnder } from "./reservation.js"
 import { sharedSymbol } from "./shared.js"
 import type { StoreReply } from "./store.js"
 import { checkSignal, refusal, type Signal } from "./waiting/wait-options.js"
@@ -167,6 +168,12 @@ export function combine<const C extends readonly Claim[]>(claims: C): Combined<N
     return { decision: told("acquire", policies, decide(policies, reply)), reply, full }
   }
 
+  // Loaded on first use: few programs reserve over several limiters, and the others need not download it.
+  const budget = async () => {
+    const { budgetOver } = await import("./combined-budget.js")
+    return budgetOver<Name>({ all, store, maxWait, asked, peek: () => request("peek"), told })
+  }
+
   return {
     async tryAcquire(options = {}) {
       checkFields("INVALID_OPTION", "a request", options, ["timeout", "signal"])
@@ -185,7 +192,16 @@ export function combine<const C extends readonly Claim[]>(claims: C): Combined<N
       })
     },
     peek: () => askBoth("peek"),
-    ...budgetOver<Name>({ all, store, maxWait, asked, peek: () => request("peek"), told }),
+    reserve: async (options) => (await budget()).reserve(options),
+    reservation(id) {
+      reservedUnder(id)
+      return {
+        id,
+        settle: async (actual) => (await budget()).pending(id).settle(actual),
+        cancel: async () => (await budget()).pending(id).cancel(),
+      }
+    },
+    charge: async (cost) => (await budget()).charge(cost),
   }
 }
 
@@ -240,6 +256,6 @@ function refuseTwice(claims: readonly Behind[]): void {
 function acrossSlots(): SluiceError {
   return new SluiceError(
     "INVALID_OPTION",
-    "the combined keys are in different slots of a Cluster, where one atomic step cannot book a turn for all of them. Use tryAcquire without a timeout, and retry after decision.retryAfter",
+    "the combined keys are in different slots of a Cluster, so they cannot wait for a turn. Use tryAcquire without a timeout",
   )
 }

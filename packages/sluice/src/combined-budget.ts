@@ -1,46 +1,18 @@
+import { type Behind, isOf, spansSlots, type Told } from "./claim.js"
 import type { Combined, CombinedPending } from "./combine.js"
 import { decide } from "./decide.js"
 import type { Decision } from "./decision.js"
 import { milliseconds } from "./duration.js"
 import { checkFields } from "./errors.js"
-import type { Call } from "./events.js"
-import type { OutagePolicy } from "./layers/outage-options.js"
 import { letPass, unheard } from "./mode.js"
 import { type Charge, debits, type Named, nothing } from "./policies.js"
-import { newReservation, placeOfReservation, reservedUnder, settlementOf } from "./reservation.js"
+import { newReservation, placeOfReservation, settlementOf } from "./reservation.js"
 import type { StateRef } from "./state-key.js"
 import type { PolicyRequest, Store, StoreReply } from "./store.js"
-import type { Waiting } from "./waiting/waiting.js"
-
-/** The private data of a claim, which its limiter provides. */
-export interface Behind {
-  readonly limiter: string
-  readonly key: string
-  /** The store that was passed to the limiter. */
-  readonly baseStore: Store
-  /** The same store with the limiter's layers. */
-  readonly store: Store
-  readonly rules: unknown
-  readonly outage: OutagePolicy
-  readonly waiters: Waiting
-  /** Microseconds. */
-  readonly maxWait: number
-  /** Whether the limiter only observes the key. */
-  observes(): boolean
-  /** The cost of the claim. */
-  cost(): unknown
-  /** Returns the policies for the key. Throws if the limiter is closed. */
-  policies(): Named
-}
 
 /** The policies of a claim, named by limiter and policy. */
 function policiesOf({ limiter, key, policies }: Behind): Named {
   return policies().map(({ name, policy, ref }) => ({ name: `${limiter}:${name}`, policy, ref, key }))
-}
-
-/** Whether states are in different slots of a Cluster, so that no atomic step can change all of them. */
-export function spansSlots({ shardOf }: Store, places: readonly StateRef[]): boolean {
-  return shardOf?.(places) === ""
 }
 
 /** The charges of one atomic step: all of them, or those of one claim if keys are in different slots. */
@@ -67,7 +39,7 @@ export function budgetOver<Name extends string>({
   asked: () => Charge<Name>[]
   peek: () => Promise<Decision<Name>>
   told: Told<Name>
-}): Pick<Combined<Name>, "reserve" | "reservation" | "charge"> {
+}): Pick<Combined<Name>, "reserve" | "charge"> & { pending(id: string): CombinedPending<Name> } {
   const combined = () => all.flatMap(policiesOf)
 
   /** The claims that enforce and, in a step of their own, those that observe. */
@@ -150,10 +122,7 @@ export function budgetOver<Name extends string>({
       return { decision: told("reserve", charged, decision), ...reserved }
     },
 
-    reservation(id) {
-      reservedUnder(id)
-      return pending(id)
-    },
+    pending,
 
     async charge(cost) {
       const charged = debits<Name>(combined(), "", cost)
@@ -167,23 +136,10 @@ export function budgetOver<Name extends string>({
   }
 }
 
-/** Reports each limiter's part of a decision to the listener, and returns the decision. */
-export type Told<Name extends string> = (
-  call: Call,
-  charged: readonly Charge<Name>[],
-  decision: Decision<Name>,
-) => Decision<Name>
-
 /** Whether a policy belongs to one of some claims. */
 function isOfAny(behinds: readonly Behind[]): (policy: PolicyRequest) => boolean {
   const each = behinds.map(isOf)
   return (policy) => each.some((isOne) => isOne(policy))
-}
-
-/** Whether a policy belongs to a claim. */
-export function isOf(behind: Behind): (policy: PolicyRequest) => boolean {
-  const refs = new Set(behind.policies().map(({ ref }) => ref))
-  return ({ ref, key }) => key === behind.key && refs.has(ref)
 }
 
 function within(step: readonly PolicyRequest[], parts: readonly PolicyRequest[]): PolicyRequest[] {

@@ -365,7 +365,7 @@ function scopes(limiter: string): (policy: string) => PolicyRef {
 function tooManyNames(limiter: string, policy: string): SluiceError {
   return new SluiceError(
     "INVALID_POLICY",
-    `limiter ${shown(limiter)} has used ${MOST_NAMES} policy names, the most there can be, so ${shown(policy)} is refused; names must not come from user input: put what differs into the key`,
+    `limiter ${shown(limiter)} has used ${MOST_NAMES} policy names, so ${shown(policy)} is refused; names must not come from user input`,
   )
 }
 
@@ -374,7 +374,7 @@ function refuseLeaky(named: Named): void {
   if (leaky === undefined) return
   throw new SluiceError(
     "INVALID_POLICY",
-    `a leakyBucket cannot be leased, because its outflow would not be even. Policy ${shown(leaky.name)} needs a limiter without lease`,
+    `policy ${shown(leaky.name)} is a leakyBucket, which cannot be leased`,
   )
 }
 
@@ -384,8 +384,5 @@ function ofStore(error: unknown): boolean {
 }
 
 function closedError(name: string): SluiceError {
-  return new SluiceError(
-    "CLOSED",
-    `limiter ${shown(name)} is closed. Close it after the last request, or create another`,
-  )
+  return new SluiceError("CLOSED", `limiter ${shown(name)} is closed; create another`)
 }

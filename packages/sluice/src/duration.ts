@@ -16,10 +16,17 @@ export function milliseconds(value: unknown, name: string, code: ErrorCode = "IN
   if (typeof ms !== "number" || !Number.isInteger(ms) || ms < 1 || ms > LONGEST_MS) {
     throw new SluiceError(
       code,
-      `${name} must be whole milliseconds or a string like "250ms", "10s", "5m", "1h", "1d", from 1 ms to ten years, got ${shown(value)}`,
+      `${name} must be whole milliseconds or a string like "10s", from 1 ms to ten years, got ${shown(value)}`,
     )
   }
   return ms
+}
+
+/** Reads an option that may be up to a minute long. */
+export function upToAMinute(value: unknown, name: string): number {
+  const ms = milliseconds(value, name, "INVALID_OPTION")
+  if (ms <= millisecondsIn.m) return ms
+  throw new SluiceError("INVALID_OPTION", `${name} must be at most a minute, got ${shown(value)}`)
 }
 
 function parse(text: string): number {

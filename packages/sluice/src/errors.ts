@@ -69,3 +69,9 @@ export function checkFields(code: ErrorCode, what: string, value: unknown, known
     }
   }
 }
+
+/** Returns a share of something: a number above 0 and at most 1. */
+export function checkShare(value: unknown, what: string): number {
+  if (typeof value === "number" && value > 0 && value <= 1) return value
+  throw new SluiceError("INVALID_OPTION", `${what} must be above 0 and at most 1, got ${shown(value)}`)
+}

@@ -1,4 +1,5 @@
 import { SluiceError, shown } from "./errors.js"
+import { getOrAdd } from "./get-or-add.js"
 import type { Named } from "./policies.js"
 import { shared } from "./shared.js"
 import type { Store } from "./store.js"
@@ -14,16 +15,12 @@ export function takeName(store: Store, name: string, named: Named): () => void {
   const policies = JSON.stringify(
     named.map(({ name, policy }) => [name, policy] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
   )
-  let names = taken.get(store)
-  if (names === undefined) {
-    names = new Map()
-    taken.set(store, names)
-  }
+  const names = getOrAdd(taken, store, () => new Map())
   const entry = names.get(name) ?? { policies, limiters: 0 }
   if (entry.policies !== policies) {
     throw new SluiceError(
       "NAME_TAKEN",
-      `another limiter named ${shown(name)} on this store has other policies. Give one of them another name, or close it. After a reload in development, close the old limiter first (Vite: import.meta.hot.dispose(() => limiter.close()))`,
+      `another limiter named ${shown(name)} on this store has other policies. Rename or close one of them; after a hot reload, close the old limiter`,
     )
   }
   entry.limiters += 1

@@ -73,7 +73,7 @@ describe("the error of createLimiter suggests a fix for", () => {
     createLimiter({ name: "api", policy, store })
     const again = () =>
       createLimiter({ name: "api", policy: fixedWindow({ limit: 11, window: "1m" }), store })
-    expect(again).toThrow("After a reload in development, close the old limiter first")
+    expect(again).toThrow("after a hot reload, close the old limiter")
   })
 })
 

@@ -17,7 +17,7 @@ export function enforcedShare(mode: unknown): number {
   if (typeof share === "number" && share >= 0 && share <= 1) return share
   throw new SluiceError(
     "INVALID_OPTION",
-    `mode must be "enforce", "observe" or { enforce: share } with a share from 0 to 1, got ${shown(mode)}`,
+    `mode must be "enforce", "observe" or { enforce: 0 to 1 }, got ${shown(mode)}`,
   )
 }
 

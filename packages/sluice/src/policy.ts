@@ -1,3 +1,4 @@
+import { divide } from "./divide.js"
 import { type Duration, LONGEST_MS, milliseconds } from "./duration.js"
 import { checkFields, SluiceError, shown } from "./errors.js"
 import { shared } from "./shared.js"
@@ -65,13 +66,10 @@ export function fixedWindow(options: {
   /** `"first"`: a window starts with its first use. `"clock"`: at multiples of its length. Default: `"first"`. */
   readonly align?: "first" | "clock" | undefined
 }): FixedWindow {
-  checkFields("INVALID_POLICY", "fixedWindow", options, ["limit", "window", "align"])
-  const { limit, window, align = "first" } = options
-  return made({
-    algorithm: "fixedWindow",
-    limit: units(limit, "limit"),
-    window: milliseconds(window, "window"),
-    align: oneOf(align, "align", ["first", "clock"]),
+  return made<FixedWindow>("fixedWindow", options, {
+    limit: units,
+    window: milliseconds,
+    align: oneOf("first", "clock"),
   })
 }
 
@@ -82,12 +80,7 @@ export function slidingLog(options: {
   /** How long a unit counts: `"1m"`, or milliseconds. */
   readonly window: Duration
 }): SlidingLog {
-  checkFields("INVALID_POLICY", "slidingLog", options, ["limit", "window"])
-  return made({
-    algorithm: "slidingLog",
-    limit: units(options.limit, "limit"),
-    window: milliseconds(options.window, "window"),
-  })
+  return made<SlidingLog>("slidingLog", options, { limit: units, window: milliseconds })
 }
 
 /** A sliding log in little memory. Grants within one sub-window share an entry and expire together. */
@@ -99,17 +92,7 @@ export function slidingWindow(options: {
   /** The number of sub-windows. A unit counts for up to one sub-window longer than `window`. Default: 10. */
   readonly buckets?: number | undefined
 }): SlidingWindow {
-  checkFields("INVALID_POLICY", "slidingWindow", options, ["limit", "window", "buckets"])
-  const { limit, window, buckets = 10 } = options
-  if (!Number.isInteger(buckets) || buckets < 1 || buckets > MOST_BUCKETS) {
-    throw invalid(`buckets must be an integer from 1 to ${MOST_BUCKETS}, got ${shown(buckets)}`)
-  }
-  return made({
-    algorithm: "slidingWindow",
-    limit: units(limit, "limit"),
-    window: milliseconds(window, "window"),
-    buckets,
-  })
+  return made<SlidingWindow>("slidingWindow", options, { limit: units, window: milliseconds, buckets })
 }
 
 /** Allows bursts of up to `capacity`, and limits the long-term rate to that of the refill. */
@@ -123,19 +106,14 @@ export function tokenBucket(options: {
   /** `"continuous"`: tokens come one by one. `"interval"`: all at once after every interval. Default: `"continuous"`. */
   readonly mode?: "continuous" | "interval" | undefined
 }): TokenBucket {
-  checkFields("INVALID_POLICY", "tokenBucket", options, ["capacity", "refill", "every", "mode"])
-  const { mode = "continuous" } = options
-  const capacity = units(options.capacity, "capacity")
-  const refill = units(options.refill, "refill")
-  const every = milliseconds(options.every, "every")
-  checkTimeToFill(capacity, refill, every)
-  return made({
-    algorithm: "tokenBucket",
-    capacity,
-    refill,
-    every,
-    mode: oneOf(mode, "mode", ["continuous", "interval"]),
+  const policy = made<TokenBucket>("tokenBucket", options, {
+    capacity: units,
+    refill: units,
+    every: milliseconds,
+    mode: oneOf("continuous", "interval"),
   })
+  checkTimeToFill(policy.capacity, policy.refill, policy.every)
+  return policy
 }
 
 /** For `acquire`, a queue with an even outflow. For `tryAcquire`, a meter that denies when it is full. */
@@ -147,12 +125,13 @@ export function leakyBucket(options: {
   /** The time in which `leak` units leak out, such as `"1s"`, or milliseconds. */
   readonly every: Duration
 }): LeakyBucket {
-  checkFields("INVALID_POLICY", "leakyBucket", options, ["capacity", "leak", "every"])
-  const capacity = units(options.capacity, "capacity")
-  const leak = units(options.leak, "leak")
-  const every = milliseconds(options.every, "every")
-  checkTimeToFill(capacity, leak, every)
-  return made({ algorithm: "leakyBucket", capacity, leak, every })
+  const policy = made<LeakyBucket>("leakyBucket", options, {
+    capacity: units,
+    leak: units,
+    every: milliseconds,
+  })
+  checkTimeToFill(policy.capacity, policy.leak, policy.every)
+  return policy
 }
 
 const factories = { fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket } satisfies Record<
@@ -199,10 +178,8 @@ export function windowOf(policy: Policy): number {
 
 /** `a × b / c`, rounded up, exactly. */
 function divideUp(a: number, b: number, c: number): number {
-  const product = a * b
-  if (Number.isSafeInteger(product)) return Math.ceil(product / c)
-  const divisor = BigInt(c)
-  return Number((BigInt(a) * BigInt(b) + divisor - 1n) / divisor)
+  const [whole, rest] = divide(a, b, c)
+  return rest > 0 ? whole + 1 : whole
 }
 
 /** Whether two policies are equal. */
@@ -212,28 +189,48 @@ export function samePolicy(a: Policy, b: Policy): boolean {
   return fields.length === Object.keys(b).length && fields.every((field) => a[field] === b[field])
 }
 
-function made<P extends Policy>(policy: P): P {
+/** Checks an option and returns its value in the policy, which is the default if it is left out. */
+type Check = (value: unknown, name: string) => unknown
+
+/** Makes a policy from options, with a check for each. Other options are refused. */
+function made<P extends Policy>(
+  algorithm: P["algorithm"],
+  options: object,
+  checks: Record<string, Check>,
+): P {
+  checkFields("INVALID_POLICY", algorithm, options, Object.keys(checks))
+  const policy: Record<string, unknown> = { algorithm }
+  for (const [name, check] of Object.entries(checks)) {
+    policy[name] = check((options as Record<string, unknown>)[name], name)
+  }
   checked.add(policy)
-  return Object.freeze(policy)
+  return Object.freeze(policy) as unknown as P
 }
 
 function units(value: unknown, name: string): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > MOST_UNITS) {
-    throw invalid(`${name} must be an integer from 1 to ${MOST_UNITS.toExponential()}, got ${shown(value)}`)
-  }
-  return value
+  return integer(value, name, MOST_UNITS, MOST_UNITS.toExponential())
 }
 
-function oneOf<T extends string>(value: T, name: string, choices: readonly T[]): T {
-  if (choices.includes(value)) return value
-  throw invalid(`${name} must be one of ${choices.map(shown).join(", ")}, got ${shown(value)}`)
+function buckets(value: unknown = 10, name: string): number {
+  return integer(value, name, MOST_BUCKETS)
+}
+
+function integer(value: unknown, name: string, most: number, shownMost = `${most}`): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value
+  throw invalid(`${name} must be an integer from 1 to ${shownMost}, got ${shown(value)}`)
+}
+
+/** Allows some strings. The first is the default. */
+function oneOf(...choices: string[]): Check {
+  return (value = choices[0], name) => {
+    if (choices.includes(value as string)) return value
+    throw invalid(`${name} must be one of ${choices.map(shown).join(", ")}, got ${shown(value)}`)
+  }
 }
 
 function checkTimeToFill(capacity: number, amount: number, every: number): void {
   if (BigInt(capacity) * BigInt(every) > BigInt(LONGEST_MS) * BigInt(amount)) {
-    throw invalid(
-      `${capacity} units at ${amount} every ${every} ms take more than ten years, too long to count exactly in microseconds`,
-    )
+    throw invalid(`${capacity} units at ${amount} every ${every} ms take more than ten years`)
   }
 }
 

@@ -6,12 +6,12 @@ const words = new Int32Array(64)
 
 /**
  * SHA-256 of a text in UTF-8, as 43 characters of base64url. Written in plain JavaScript, because the core imports nothing
- * and needs a synchronous hash. Lone surrogates are encoded like any other character, so different texts have different bytes.
+ * and needs a synchronous hash. Lone surrogates have no UTF-8: all of them hash alike.
  */
 export function sha256(text: string): string {
   constants ??= fractionsOfRoots()
   const state = constants.start.slice()
-  const bytes = utf8(text)
+  const bytes = new TextEncoder().encode(text)
   const blocks = Math.ceil((bytes.length + 9) / 64)
   const padded = new Uint8Array(blocks * 64)
   padded.set(bytes)
@@ -30,29 +30,9 @@ export function sha256(text: string): string {
   return btoa(digest).replaceAll("+", "-").replaceAll("/", "_").replace("=", "")
 }
 
-/** The length of a text in UTF-8 bytes. */
-export function utf8Length(text: string): number {
-  return utf8(text).length
-}
-
-function utf8(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length * 3)
-  let at = 0
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.codePointAt(i) as number
-    if (code < 0x80) {
-      bytes[at] = code
-      at += 1
-      continue
-    }
-    const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3
-    bytes[at] = ((0xff00 >> (more + 1)) & 255) | (code >> (6 * more))
-    for (let j = 1; j <= more; j += 1) bytes[at + j] = 0x80 | ((code >> (6 * (more - j))) & 63)
-    at += more + 1
-    // Skip the second half of a pair, which was read with the first.
-    if (more === 3) i += 1
-  }
-  return bytes.subarray(0, at)
+/** Rotates 32 bits to the right. */
+function rotate(word: number, by: number): number {
+  return (word >>> by) | (word << (32 - by))
 }
 
 /** Mixes a block into the state. It uses variables instead of arrays, because most of the time for a long key is spent here. */
@@ -60,22 +40,15 @@ function mix(state: Int32Array, rounds: Int32Array): void {
   for (let i = 16; i < 64; i += 1) {
     const x = words[i - 15] as number
     const y = words[i - 2] as number
-    const first = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3)
-    const second = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10)
+    const first = rotate(x, 7) ^ rotate(x, 18) ^ (x >>> 3)
+    const second = rotate(y, 17) ^ rotate(y, 19) ^ (y >>> 10)
     words[i] = ((words[i - 16] as number) + first + (words[i - 7] as number) + second) | 0
   }
-  let a = state[0] as number
-  let b = state[1] as number
-  let c = state[2] as number
-  let d = state[3] as number
-  let e = state[4] as number
-  let f = state[5] as number
-  let g = state[6] as number
-  let h = state[7] as number
+  let [a, b, c, d, e, f, g, h] = state as unknown as Eight
   for (let i = 0; i < 64; i += 1) {
-    const sums = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7))
+    const sums = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
     const first = (h + sums + ((e & f) ^ (~e & g)) + (rounds[i] as number) + (words[i] as number)) | 0
-    const turned = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10))
+    const turned = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
     const second = (turned + ((a & b) ^ (a & c) ^ (b & c))) | 0
     h = g
     g = f
@@ -86,15 +59,11 @@ function mix(state: Int32Array, rounds: Int32Array): void {
     b = a
     a = (first + second) | 0
   }
-  state[0] = (state[0] as number) + a
-  state[1] = (state[1] as number) + b
-  state[2] = (state[2] as number) + c
-  state[3] = (state[3] as number) + d
-  state[4] = (state[4] as number) + e
-  state[5] = (state[5] as number) + f
-  state[6] = (state[6] as number) + g
-  state[7] = (state[7] as number) + h
+  const mixed: Eight = [a, b, c, d, e, f, g, h]
+  for (const [i, word] of mixed.entries()) state[i] = (state[i] as number) + word
 }
+
+type Eight = [number, number, number, number, number, number, number, number]
 
 function fractionsOfRoots() {
   const primes: number[] = []

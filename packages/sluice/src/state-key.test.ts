@@ -54,6 +54,18 @@ describe("the key of a state", () => {
       }),
       { numRuns: 5_000 },
     )
+    const halves = [
+      "\ud800",
+      "\udbff",
+      "\udc00",
+      "\udfff",
+      "\ufffd",
+      "\ud800\udc00",
+      "\udc00\ud800",
+      "\\ud800",
+    ]
+    const long = halves.flatMap((half) => [half.repeat(130), JSON.stringify(half.repeat(130))])
+    expect(new Set(long.map((key) => keyOf("n", key, "p"))).size).toBe(long.length)
     const near = ["a", "A", "a ", "%61", "%h", "\ud800", "\ufffd", "%ud800", ":", "%3a", "%3A"]
     expect(new Set(near.map((key) => keyOf("n", key, "p"))).size).toBe(near.length)
   })

@@ -1,25 +1,11 @@
-import { sha256, utf8Length } from "./sha-256.js"
+import { getOrAdd } from "./get-or-add.js"
+import { sha256 } from "./sha-256.js"
 
-const LONGEST_PART = 128
+/** The longest name or key in bytes that is not hashed. */
+export const LONGEST_PART = 128
 /** Characters to escape: separators, braces of hash tags, control characters, and lone surrogates, which UTF-8 would lose. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const unsafe = /[%:{}\u0000-\u001f\u007f]|\p{Surrogate}/gu
-/** The character codes of most keys. They take one byte each, and only colons among them need an escape. */
-const plain = new Uint8Array(128)
-for (let code = 0; code < plain.length; code += 1) {
-  if (/[\w.@/: -]/.test(String.fromCharCode(code))) plain[code] = 1
-}
-
-const { charCodeAt } = String.prototype
-
-/**
- * `text.charCodeAt(index)`, called in a faster way. ioredis 6 and node-redis have a class that extends String. Once such a
- * class exists, V8 looks the method up again for every character, which takes three times as long.
- */
-export function codeAt(text: string, index: number): number {
-  return charCodeAt.call(text, index)
-}
-
 /** A policy of a limiter, by both names. Each key has a state under it. */
 export interface PolicyRef {
   /** Different for different names. */
@@ -60,36 +46,19 @@ export function stateKey({ ref, key }: StateRef): string {
 
 /** Escapes a name or a key. A long one becomes a hash. */
 export function escaped(text: string): string {
-  if (isPlain(text)) {
-    const colon = text.indexOf(":")
-    if (colon < 0) return text
-    const rest = text.slice(colon + 1)
-    const plainly = `${text.slice(0, colon)}%3a${rest.includes(":") ? rest.replaceAll(":", "%3a") : rest}`
-    if (plainly.length <= LONGEST_PART) return plainly
-  }
   // Hash a long key without escaping it first: escaping a megabyte of "%" takes as long as thousands of decisions.
   if (text.length > LONGEST_PART) return hashed(text)
   const safe = text.replace(unsafe, (char) => {
     const code = char.charCodeAt(0)
     return code < 0x80 ? `%${code.toString(16).padStart(2, "0")}` : `%u${code.toString(16)}`
   })
-  return utf8Length(safe) <= LONGEST_PART ? safe : hashed(text)
+  return new TextEncoder().encode(safe).length <= LONGEST_PART ? safe : hashed(text)
 }
 
-/** The hash of a text. No escape starts with "%h", so a hash never equals an escaped text. */
+/** The hash of a text. No escape starts with "%h" or "%j", so a hash never equals an escaped text. */
 function hashed(text: string): string {
-  return `%h${sha256(text)}`
-}
-
-/** Whether a text is plain and not too long. A loop is faster than a regular expression here. */
-function isPlain(text: string): boolean {
-  const { length } = text
-  if (length > LONGEST_PART) return false
-  for (let i = 0; i < length; i += 1) {
-    // Codes outside the table give undefined, which is not plain either.
-    if (plain[codeAt(text, i)] !== 1) return false
-  }
-  return true
+  // Lone surrogates have no UTF-8. JSON escapes them, so texts that differ in them have different hashes.
+  return /\p{Surrogate}/u.test(text) ? `%j${sha256(JSON.stringify(text))}` : `%h${sha256(text)}`
 }
 
 /** A map by limiter and key. The policy does not matter. */
@@ -109,11 +78,7 @@ export class KeyMap<Value> {
   }
 
   set({ limiter }: PolicyRef, key: string, value: Value): void {
-    let byKey = this.#byLimiter.get(limiter)
-    if (byKey === undefined) {
-      byKey = new Map()
-      this.#byLimiter.set(limiter, byKey)
-    }
+    const byKey = getOrAdd(this.#byLimiter, limiter, () => new Map<string, Value>())
     if (!byKey.has(key)) this.#size += 1
     byKey.set(key, value)
   }

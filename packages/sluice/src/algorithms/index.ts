@@ -1,7 +1,6 @@
 import type { Algorithm, State } from "../algorithm.js"
 import { ByCost } from "../by-cost.js"
 import type { Policy } from "../policy.js"
-import * as policies from "../policy.js"
 import { bucket } from "./bucket/bucket.js"
 import { fixedWindow } from "./fixed-window/fixed-window.js"
 import { log } from "./log/log.js"
@@ -14,36 +13,14 @@ export interface Counting {
   readonly algorithm: AnyAlgorithm
   /** The suffix of its keys, so that no policy ever reads the state of another algorithm. */
   readonly suffix: string
-  /** Some policy of this algorithm. A reset uses it to delete the state of each algorithm. */
-  readonly sample: Policy
 }
 
 const counting: Record<Policy["algorithm"], Counting> = {
-  fixedWindow: {
-    algorithm: fixedWindow as AnyAlgorithm,
-    suffix: "fw",
-    sample: policies.fixedWindow({ limit: 1, window: 1 }),
-  },
-  slidingLog: {
-    algorithm: log as AnyAlgorithm,
-    suffix: "sl",
-    sample: policies.slidingLog({ limit: 1, window: 1 }),
-  },
-  slidingWindow: {
-    algorithm: log as AnyAlgorithm,
-    suffix: "sw",
-    sample: policies.slidingWindow({ limit: 1, window: 1 }),
-  },
-  tokenBucket: {
-    algorithm: bucket as AnyAlgorithm,
-    suffix: "tb",
-    sample: policies.tokenBucket({ capacity: 1, refill: 1, every: 1 }),
-  },
-  leakyBucket: {
-    algorithm: bucket as AnyAlgorithm,
-    suffix: "lb",
-    sample: policies.leakyBucket({ capacity: 1, leak: 1, every: 1 }),
-  },
+  fixedWindow: { algorithm: fixedWindow as AnyAlgorithm, suffix: "fw" },
+  slidingLog: { algorithm: log as AnyAlgorithm, suffix: "sl" },
+  slidingWindow: { algorithm: log as AnyAlgorithm, suffix: "sw" },
+  tokenBucket: { algorithm: bucket as AnyAlgorithm, suffix: "tb" },
+  leakyBucket: { algorithm: bucket as AnyAlgorithm, suffix: "lb" },
 }
 
 /** All algorithms. A key can have one state for each. */

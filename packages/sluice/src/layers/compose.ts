@@ -1,3 +1,4 @@
+import { getOrAdd } from "../get-or-add.js"
 import { shared } from "../shared.js"
 import type { Store } from "../store.js"
 import { denyCache } from "./deny-cache.js"
@@ -55,11 +56,6 @@ export function guard(base: Store, whenOut: OutageSettings): Store {
 
 /** All limiters on one store share its deny cache, so that a refund through one limiter reaches all of them. */
 function sharedDenyCache(base: Store, layers: Layers): Store {
-  if (layers.denyCache === undefined) return base
-  let cache = denyCaches.get(base)
-  if (cache === undefined) {
-    cache = layers.denyCache(base)
-    denyCaches.set(base, cache)
-  }
-  return cache
+  const { denyCache } = layers
+  return denyCache === undefined ? base : getOrAdd(denyCaches, base, () => denyCache(base))
 }

@@ -2,6 +2,7 @@ import type { Level } from "../algorithm.js"
 import { algorithmOf, countingOf, parametersOf } from "../algorithms/index.js"
 import { microseconds } from "../clock.js"
 import { flatCopy } from "../flat-copy.js"
+import { getOrAdd } from "../get-or-add.js"
 import { limitOf, type Policy } from "../policy.js"
 import { escaped, type StateRef } from "../state-key.js"
 import type { PolicyRequest, Settlement, StoreReply, StoreRequest, Turn } from "../store.js"
@@ -104,14 +105,7 @@ function local(share: number): Fallback {
   const turns = new WeakSet<readonly number[]>()
   const reservations = new LocalReservations(MOST_KEYS)
 
-  const sharedPolicy = (policy: Policy): Policy => {
-    let own = shares.get(policy)
-    if (own === undefined) {
-      own = localShare(policy, share)
-      shares.set(policy, own)
-    }
-    return own
-  }
+  const sharedPolicy = (policy: Policy) => getOrAdd(shares, policy, () => localShare(policy, share))
 
   /** The local name of a state. Escaped keys have a bounded length, and a copy keeps no request in memory. */
   const here = <R extends StateRef>(place: R): R => ({ ...place, key: flatCopy(escaped(place.key)) })

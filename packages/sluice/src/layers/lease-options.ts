@@ -1,5 +1,5 @@
-import { type Duration, milliseconds } from "../duration.js"
-import { checkFields, SluiceError, shown } from "../errors.js"
+import { type Duration, upToAMinute } from "../duration.js"
+import { checkFields, checkShare } from "../errors.js"
 
 export interface LeaseOptions {
   /** How long a block can be spent. Default: `"100ms"`. */
@@ -14,23 +14,11 @@ export interface LeaseSettings {
   readonly share: number
 }
 
-/** Longest lease in milliseconds. A longer one would withhold units from other processes for too long. */
-const LONGEST_TIME = 60_000
-
 /** Validates the option `lease`. Returns undefined if leases are off. */
 export function leaseSettings(value: unknown): LeaseSettings | undefined {
   if (value === false) return undefined
   if (typeof value !== "boolean") checkFields("INVALID_OPTION", "lease", value, ["time", "share"])
   const { time = "100ms", share = 0.1 } = value as LeaseOptions
-  const ms = milliseconds(time, "lease.time", "INVALID_OPTION")
-  if (ms > LONGEST_TIME) {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `lease.time must be at most ${LONGEST_TIME} ms, got ${shown(time)}`,
-    )
-  }
-  if (typeof share !== "number" || !(share > 0 && share <= 1)) {
-    throw new SluiceError("INVALID_OPTION", `lease.share must be above 0 and at most 1, got ${shown(share)}`)
-  }
-  return { time: ms, share }
+  // A longer lease would withhold units from other processes for too long.
+  return { time: upToAMinute(time, "lease.time"), share: checkShare(share, "lease.share") }
 }

@@ -224,7 +224,7 @@ describe("a limiter that leases", () => {
     [{ time: -1 }, "lease.time must be whole milliseconds"],
     [{ time: 1.5 }, "lease.time must be whole milliseconds"],
     [{ time: "soon" }, "lease.time must be whole milliseconds"],
-    [{ time: "2m" }, "lease.time must be at most 60000 ms"],
+    [{ time: "2m" }, "lease.time must be at most a minute"],
     [{ share: 0 }, "lease.share must be above 0 and at most 1, got 0"],
     [{ share: -1 }, "lease.share must be above 0 and at most 1, got -1"],
     [{ share: 1.5 }, "lease.share must be above 0 and at most 1, got 1.5"],

@@ -1,5 +1,5 @@
-import { type Duration, milliseconds } from "../duration.js"
-import { checkFields, SluiceError, shown } from "../errors.js"
+import { type Duration, upToAMinute } from "../duration.js"
+import { checkFields, checkShare, SluiceError, shown } from "../errors.js"
 import { listener } from "../events.js"
 
 /** The behaviour of a limiter while its store fails. */
@@ -36,20 +36,11 @@ export interface OutageSettings {
   readonly onChange: (change: OutageChange) => void
 }
 
-/** The longest allowed deadline in milliseconds. */
-const LONGEST_DEADLINE = 60_000
-
 /** Validates the option `outage` of a limiter. */
 export function outageSettings(value: unknown = {}, limiter = ""): OutageSettings {
   checkFields("INVALID_OPTION", "outage", value, ["deadline", "then", "onChange"])
   const { deadline = "1s", then = "throw", onChange = () => {} } = value as OutageOptions
-  const ms = milliseconds(deadline, "outage.deadline", "INVALID_OPTION")
-  if (ms > LONGEST_DEADLINE) {
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `outage.deadline must be at most a minute, got ${shown(deadline)}`,
-    )
-  }
+  const ms = upToAMinute(deadline, "outage.deadline")
   if (typeof onChange !== "function") {
     throw new SluiceError("INVALID_OPTION", `outage.onChange must be a function, got ${shown(onChange)}`)
   }
@@ -64,12 +55,7 @@ function checkThen(then: unknown): OutagePolicy {
   if (then === "open" || then === "closed" || then === "throw") return then
   if (typeof then === "object" && then !== null && !Array.isArray(then)) {
     checkFields("INVALID_OPTION", "outage.then", then, ["local"])
-    const { local } = then as { local: unknown }
-    if (typeof local === "number" && local > 0 && local <= 1) return { local }
-    throw new SluiceError(
-      "INVALID_OPTION",
-      `outage.then.local must be above 0 and at most 1, got ${shown(local)}`,
-    )
+    return { local: checkShare((then as { local: unknown }).local, "outage.then.local") }
   }
   throw new SluiceError(
     "INVALID_OPTION",

@@ -128,7 +128,7 @@ describe("an ask that is not answered in time", () => {
     expect(decision.retryAfter).toBeGreaterThan(0)
     await expect(after(50, limiter.acquire("k"))).rejects.toMatchObject({
       code: "STORE_REFUSED",
-      message: "there is no turn to be had while the store does not answer; try it again later",
+      message: "the store does not answer, so there is no turn; retry later",
     })
   })
 

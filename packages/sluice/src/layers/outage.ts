@@ -3,6 +3,7 @@ import { monotonic } from "../clock.js"
 import { Deferred, isPromise, type Listener, subscribe } from "../deferred.js"
 import { SluiceError, shown } from "../errors.js"
 import { listener } from "../events.js"
+import { getOrAdd } from "../get-or-add.js"
 import { soon, warn } from "../runtime.js"
 import type { StateRef } from "../state-key.js"
 import type { PolicyRequest, Store, StoreReply, StoreRequest, Turn } from "../store.js"
@@ -69,19 +70,13 @@ export function outage(
 
   const breakerOf = (stateRefs: readonly StateRef[]): Breaker => {
     if (shardOf === undefined) return only as Breaker
-    const shard = shardOf(stateRefs)
-    let breaker = breakers.get(shard)
-    if (breaker === undefined) {
-      breaker = newBreaker()
-      breakers.set(shard, breaker)
-    }
-    return breaker
+    return getOrAdd(breakers, shardOf(stateRefs), newBreaker)
   }
 
   const givenUp = (breaker: Breaker) =>
     new SluiceError(
       "STORE_REFUSED",
-      "the store does not answer; it was not asked and will be again soon: see outage.then for an answer meanwhile",
+      "circuit open: the store failed and is probed again soon; set outage.then for a fallback",
       {
         cause: breaker.error,
       },

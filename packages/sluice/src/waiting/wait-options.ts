@@ -53,10 +53,7 @@ export function refusal(
   const { policy, limit, retryAfter } = decision
   const error = (code: ErrorCode, message: string) => new SluiceError(code, message, { decision })
   if (decision.degraded) {
-    return error(
-      "STORE_REFUSED",
-      "there is no turn to be had while the store does not answer; try it again later",
-    )
+    return error("STORE_REFUSED", "the store does not answer, so there is no turn; retry later")
   }
   if (decision.source === "rule") {
     const until = retryAfter === Number.POSITIVE_INFINITY ? "" : ` for another ${retryAfter} ms`

@@ -3,11 +3,11 @@ import {
   countingOf,
   type Mode,
   type PolicyRequest,
-  parametersOf,
   policyRef,
   type StateRef,
   type StoreReply,
 } from "sluice/store"
+import { encodedPolicy } from "../../src/stores/redis/lua-algorithms.js"
 import { readCall } from "../support/lua-call.js"
 import { limitOf } from "../support/policy-kinds.js"
 
@@ -60,8 +60,7 @@ export function scriptCalls(policies: readonly Policy[]) {
     if (found !== undefined) return found
     found = policies.find(
       (policy) =>
-        countingOf(policy).suffix === suffix &&
-        JSON.stringify(countingOf(policy).algorithm.luaParameters(parametersOf(policy, 1))) === text,
+        countingOf(policy).suffix === suffix && JSON.stringify(encodedPolicy(policy, 1)[1]) === text,
     )
     if (found === undefined) throw new Error(`no policy of the simulation is sent as: ${name}`)
     known.set(name, found)

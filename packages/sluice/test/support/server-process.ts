@@ -145,7 +145,7 @@ async function onFreePort(run: Recipe["run"]): Promise<{ port: number; child: Ch
 
 // Below the ports that the kernel lends to outgoing connections, as is the cluster bus 10000 above:
 // a client that dials a dead server there could otherwise be connected to itself.
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = 12_000 + Math.floor(Math.random() * 10_000)
     if (await listens(port)) return port

@@ -9,7 +9,7 @@ const source = fileURLToPath(new URL("../../src", import.meta.url))
 const layers: readonly [name: string, files: RegExp][] = [
   [
     "nouns",
-    /^(background|clock|decision|deferred|duration|errors|flat-copy|mode|policy|runtime|sha-256|shared|state-key)\.ts$/,
+    /^(background|clock|decision|deferred|divide|duration|errors|flat-copy|get-or-add|mode|policy|runtime|sha-256|shared|state-key)\.ts$/,
   ],
   ["algorithms", /^(algorithm|by-cost)\.ts$|^algorithms\//],
   ["store port", /^(store|events)\.ts$/],

@@ -53,6 +53,7 @@ test("the core runs where there is no Buffer, process or setImmediate, and no ra
     setTimeout,
     clearTimeout,
     btoa,
+    TextEncoder,
     URLSearchParams,
     result: undefined as unknown,
   }

@@ -1,4 +1,5 @@
 import { wholeMilliseconds } from "../../clock.js"
+import { divide } from "../../divide.js"
 import { type Policy, windowOf } from "../../policy.js"
 
 /** The parameters of a bucket. A time is whole microseconds and a number of pieces of one. */
@@ -36,9 +37,9 @@ export function bucketParameters(policy: Policy, units: number): BucketParameter
   const divisor = gcd(amount, every)
   const parts = amount / divisor
   const unit = every / divisor
-  const [span, spanPart] = timeOf(capacity, unit, parts)
+  const [span, spanPart] = divide(capacity, unit, parts)
   // A cost beyond the capacity never fits, whatever its size, and debt is no more than the capacity.
-  const [cost, costPart] = timeOf(Math.min(units, 2 * capacity), unit, parts)
+  const [cost, costPart] = divide(Math.min(units, 2 * capacity), unit, parts)
   const spanPieces = span * parts + spanPart
   const counts = Number.isSafeInteger(spanPieces)
   const life = interval ? Math.ceil(capacity / amount) * every : 0
@@ -81,14 +82,6 @@ function flow(policy: Policy) {
 
 function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b)
-}
-
-/** The time that `units` take, as whole microseconds and the part left over. */
-export function timeOf(units: number, unit: number, parts: number): [whole: number, part: number] {
-  const pieces = units * unit
-  if (Number.isSafeInteger(pieces)) return [Math.floor(pieces / parts), pieces % parts]
-  const exact = BigInt(units) * BigInt(unit)
-  return [Number(exact / BigInt(parts)), Number(exact % BigInt(parts))]
 }
 
 /** Converts a part into pieces of another size. It rounds up, so that spent units stay spent. */

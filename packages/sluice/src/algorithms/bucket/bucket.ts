@@ -1,7 +1,8 @@
 import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
+import { divide } from "../../divide.js"
 import { charge, queueState, restore } from "./bucket-bookings.js"
-import { type BucketParameters, bucketParameters, rescaled, timeOf } from "./bucket-parameters.js"
+import { type BucketParameters, bucketParameters, rescaled } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
 /**
@@ -193,23 +194,6 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
   },
 
-  name: "bucket",
-
-  luaParameters({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) {
-    return {
-      span,
-      reach,
-      one: cost,
-      ...(queue === 1 && { queue }),
-      ...(parts > 1 && { parts, span_part: spanPart, one_part: costPart }),
-      ...(step > 0 && { step, life }),
-    }
-  },
-
-  work: 4,
-
-  levelWidth: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
-
   readsAnyCost: true,
 
   levelBefore({ parts, cost, costPart }, level, times) {
@@ -237,7 +221,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     const ahead = level[0] as number
     const part = level[1] ?? 0
     const whole = unitsIn(ahead, part, parameters)
-    const [time, timePart] = timeOf(whole, parameters.unit, parameters.parts)
+    const [time, timePart] = divide(whole, parameters.unit, parameters.parts)
     return time === ahead && timePart === part ? whole : whole + 1
   },
 }

@@ -165,10 +165,6 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
     return used + cost > limit ? left : opens
   },
 
-  name: "fixed_window",
-  luaParameters: ({ limit, window, aligned }) => ({ limit, window, aligned }),
-  work: 4,
-  levelWidth: (_parameters, short) => (short ? 3 : 2),
   readsAnyCost: true,
   levelBefore: ({ cost }, level, times) => [(level[0] as number) - times * cost, level[1] as number],
 

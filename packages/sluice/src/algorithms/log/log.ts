@@ -167,10 +167,6 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
 
   wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
 
-  name: "log",
-  luaParameters: ({ limit, window, merge }) => ({ limit, window, merge }),
-  work: 10,
-  levelWidth: (_parameters, short) => (short ? 3 : 2),
   // Another cost waits for another entry to expire.
   readsAnyCost: false,
   levelBefore: ({ cost }, level, times) => [(level[0] as number) - times * cost, level[1] as number],

@@ -3,6 +3,7 @@ import { Deferred, microtask } from "../../deferred.js"
 import { SluiceError } from "../../errors.js"
 import type { PolicyRequest, StoreReply } from "../../store.js"
 import { tagOf } from "./keys.js"
+import { workOf } from "./lua-algorithms.js"
 import { type LuaRequest, type QueuedRequest, stateOf } from "./protocol.js"
 
 /** Answers a batch with one call, and says when that is over. It never throws. */
@@ -56,7 +57,7 @@ export function batcher(
     let work = 0
     let end = 0
     while (end < queue.length) {
-      work += workOf(queue[end] as Coalesced)
+      work += requestWork(queue[end] as Coalesced)
       if (work > MOST_WORK && end > 0) break
       end += 1
     }
@@ -100,10 +101,10 @@ export function batcher(
   }
 }
 
-function workOf({ policies, mode }: LuaRequest): number {
+function requestWork({ policies, mode }: LuaRequest): number {
   let work = 0
   for (let i = 0; i < policies.length; i += 1) {
-    work += algorithmOf((policies[i] as PolicyRequest).policy).work
+    work += workOf((policies[i] as PolicyRequest).policy)
   }
   return mode === "spend" || mode === "peek" ? work : work * OTHER_MODES
 }

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto"
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { policyRef } from "../../state-key.js"
+import { escaped, policyRef } from "../../state-key.js"
+import { escapedKey } from "./escaped-key.js"
 import { TAGS, tagOf } from "./keys.js"
 
 const ref = policyRef("api", "default")
@@ -48,4 +50,23 @@ describe("the hash tag of a state", () => {
     expect(counts.size).toBe(TAGS)
     expect(chiSquare).toBeLessThan(103.5)
   })
+})
+
+test("the fast escape of a key equals the escape of a state key, for any key", () => {
+  const character = fc.oneof(
+    fc.constantFrom(...":::abc/@ -_.%{}é\ud800".split("")),
+    fc.string({ unit: "binary", maxLength: 1 }),
+  )
+  const keys = fc.array(character, { maxLength: 140 }).map((all) => all.join(""))
+  fc.assert(
+    fc.property(keys, (key) => {
+      expect(escapedKey(key)).toBe(escaped(key))
+    }),
+    { numRuns: 2_000 },
+  )
+  for (const length of [1, 43, 64, 127, 128, 129]) {
+    for (const key of ["a".repeat(length), ":".repeat(length), `${"a".repeat(length - 1)}:`]) {
+      expect(escapedKey(key)).toBe(escaped(key))
+    }
+  }
 })

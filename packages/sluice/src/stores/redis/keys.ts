@@ -1,6 +1,7 @@
 import { countingOf } from "../../algorithms/index.js"
-import { codeAt, escaped, type PolicyRef, type StateRef } from "../../state-key.js"
+import type { PolicyRef, StateRef } from "../../state-key.js"
 import type { PolicyRequest } from "../../store.js"
+import { codeAt, escapedKey } from "./escaped-key.js"
 
 /** How many hash tags there are: with one per key, hardly two requests would ever share a call in a Cluster. */
 export const TAGS = 64
@@ -16,12 +17,12 @@ export class RedisKeys {
 
   /** Where the state of a policy is. */
   of({ ref, key, policy }: PolicyRequest): string {
-    return `${this.#begin(ref, key)}${escaped(key)}${nameOf(ref)}:${countingOf(policy).suffix}`
+    return `${this.#begin(ref, key)}${escapedKey(key)}${nameOf(ref)}:${countingOf(policy).suffix}`
   }
 
   /** Where something else is stored beside a state. Its suffix is no algorithm's. */
   note({ ref, key }: StateRef, suffix: string): string {
-    return `${this.#begin(ref, key)}${escaped(key)}${nameOf(ref)}:${suffix}`
+    return `${this.#begin(ref, key)}${escapedKey(key)}${nameOf(ref)}:${suffix}`
   }
 
   #begin(ref: PolicyRef, key: string): string {

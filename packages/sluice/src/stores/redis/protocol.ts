@@ -3,6 +3,7 @@ import { limitOf, type Policy } from "../../policy.js"
 import type { StateRef } from "../../state-key.js"
 import type { Mode, PolicyRequest, Stored, StoreReply } from "../../store.js"
 import type { RedisKeys } from "./keys.js"
+import { encodedPolicy, levelWidthOf } from "./lua-algorithms.js"
 import { UNREADABLE } from "./outcome.js"
 
 /** A request to the Lua library: a store's request, or one of the store's other methods. */
@@ -107,10 +108,8 @@ function fits(plan: Plan, { policies, mode }: LuaRequest): boolean {
   return true
 }
 
-function encodePolicy(request: PolicyRequest): [string, object] {
-  const { policy, cost } = request
-  const algorithm = algorithmOf(policy)
-  return [algorithm.name, algorithm.luaParameters(parametersOf(policy, isScalable(policy) ? 1 : cost))]
+function encodePolicy({ policy, cost }: PolicyRequest): [string, object] {
+  return encodedPolicy(policy, isScalable(policy) ? 1 : cost)
 }
 
 /** The cost in units of the plan. More than twice the limit has the same effect as twice the limit. */
@@ -157,9 +156,7 @@ function decodeRequest({ policies, mode, count }: LuaRequest, numbers: Numbers, 
   const levels: number[][] = []
   for (let i = 0; i < policies.length; i += 1) {
     const { policy, cost } = policies[i] as PolicyRequest
-    levels.push(
-      numbers.take(algorithmOf(policy).levelWidth(parametersOf(policy, cost), isShort || mode === "charge")),
-    )
+    levels.push(numbers.take(levelWidthOf(policy, cost, isShort || mode === "charge")))
   }
   if (isShort) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
   if (mode === "book") {

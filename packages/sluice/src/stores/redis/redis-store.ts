@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto"
-import { countings } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
@@ -10,6 +9,7 @@ import { batcher, batcherByTag } from "./batcher.js"
 import type { RedisClient } from "./client.js"
 import { skewWarning } from "./clock-skew.js"
 import { RedisKeys, sharedTag } from "./keys.js"
+import { anyOfEach } from "./lua-algorithms.js"
 import { encodeCall } from "./protocol.js"
 import { redisReports } from "./redis-reports.js"
 import { redisRules } from "./redis-rules.js"
@@ -110,7 +110,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
     async forget(stateRefs) {
       const policies = stateRefs.flatMap(({ ref, key }) =>
-        countings.map(({ sample }) => ({ ref, key, policy: sample, cost: 1 })),
+        anyOfEach.map((policy) => ({ ref, key, policy, cost: 1 })),
       )
       if (policies.length > 0) await send({ policies, count: 1, mode: "forget" })
     },
