@@ -31,7 +31,7 @@ async function work(url: string): Promise<void> {
 
   const fetch = limitedFetch({
     name: "partner",
-    // a little less than is allowed: not every call is as long on its way as the one before
+    // a little less than the partner allows, because calls take different times to arrive
     policy: leakyBucket({ capacity: 100, leak: 96, every: minute }),
     store: redisStore(ioredis(client)),
   })

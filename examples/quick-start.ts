@@ -8,7 +8,7 @@ const limiter = createLimiter({
 for (let request = 1; request <= 5; request += 1) {
   const { allowed, remaining, retryAfter } = await limiter.tryAcquire("user:42")
   if (allowed) console.log(`request ${request} passes, ${remaining} left`)
-  else console.log(`request ${request} is refused, it would pass in ${retryAfter} ms`)
+  else console.log(`request ${request} is denied, it would pass in ${retryAfter} ms`)
 }
 
 await limiter.close()

@@ -15,7 +15,7 @@ await limiter.acquire("orders")
 say("the first is sent at once")
 await limiter.run("orders", () => say("the second has waited"))
 
-// has its turn within 50 ms, or is refused at once
+// gets its turn within 50 ms, or is denied at once
 const { allowed, retryAfter } = await limiter.tryAcquire("orders", { timeout: 50 })
 say(allowed ? "sent" : `refused, its turn would come in more than 50 ms: ${retryAfter > 50}`)
 

@@ -37,8 +37,8 @@ test("quick-start.ts allows three requests and tells the others when to retry", 
     "request 1 passes, 2 left",
     "request 2 passes, 1 left",
     "request 3 passes, 0 left",
-    expect.stringMatching(/^request 4 is refused, it would pass in \d+ ms$/),
-    expect.stringMatching(/^request 5 is refused, it would pass in \d+ ms$/),
+    expect.stringMatching(/^request 4 is denied, it would pass in \d+ ms$/),
+    expect.stringMatching(/^request 5 is denied, it would pass in \d+ ms$/),
     "",
   ])
 })
