@@ -6,7 +6,7 @@ import { createConsumer, root, run } from "./consumer.js"
 const use = `
   const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 100, refill: 10, every: "1s" }) })
   const print = (decision) => console.log(decision.allowed, decision.remaining)
-  const all = [limitedFetch, redisStore, glide, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock, countingOf, policyRef]
+  const all = [limitedFetch, redisStore, glide, ioredis, nodeRedis, redissonRateLimiter, conformance, manualClock, countingOf, policyRef, createRules, prometheus]
   all.push(clientKey, express.rateLimit, fastify.rateLimit, hono.rateLimit, koa.rateLimit, web.rateLimit)
   all.push(...[betterAuth, expressRateLimit, fastifyRateLimit, nestThrottler].map((peer) => peer.sluiceStore))
   console.log(all.includes(undefined))
@@ -30,7 +30,9 @@ test("an ES module imports every entry point except Nest's, without any framewor
       import * as koa from "sluice/koa"
       import { glide, ioredis, nodeRedis, redisStore } from "sluice/redis"
       import { redissonRateLimiter } from "sluice/redisson"
+      import { createRules } from "sluice/rules"
       import { countingOf, policyRef } from "sluice/store"
+      import { prometheus } from "sluice/telemetry"
       import { conformance, manualClock } from "sluice/testing"
       import * as web from "sluice/web"
       ${use}
@@ -56,7 +58,9 @@ test("a CommonJS module requires every entry point except Nest's", async () => {
       const koa = require("sluice/koa")
       const { glide, ioredis, nodeRedis, redisStore } = require("sluice/redis")
       const { redissonRateLimiter } = require("sluice/redisson")
+      const { createRules } = require("sluice/rules")
       const { countingOf, policyRef } = require("sluice/store")
+      const { prometheus } = require("sluice/telemetry")
       const { conformance, manualClock } = require("sluice/testing")
       const web = require("sluice/web")
       ${use}
