@@ -1,4 +1,4 @@
-// What a limiter provides behind a claim, for `combine`.
+// The private side of a claim: `combine` reads it, and the limiter provides it.
 
 import type { Decision } from "./decision.js"
 import type { Call } from "./events.js"

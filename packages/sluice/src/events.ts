@@ -1,4 +1,4 @@
-// What a process tells whoever listens: `sluice/telemetry`. There is one slot, empty by default.
+// The events of a process, for `sluice/telemetry`. There is one slot for a listener, empty by default.
 
 import type { Decision } from "./decision.js"
 import type { ErrorCode } from "./errors.js"
@@ -18,9 +18,9 @@ export interface DecisionEvent {
   readonly outcome: Outcome
   /** Left out if there is none, because of an error. */
   readonly decision?: Decision | undefined
-  /** What the request costs: one entry per policy, in the order of `decision.policies`. */
+  /** The cost of the request: one entry per policy, in the order of `decision.policies`. */
   readonly costs: readonly number[]
-  /** Milliseconds. Left out if the answer was at hand in this process. */
+  /** Milliseconds. Left out if there was no round trip. */
   readonly duration?: number | undefined
   readonly error?: ErrorCode | undefined
 }
@@ -108,12 +108,12 @@ export type SluiceEvent =
   | BreakerEvent
   | RulesEvent
 
-/** What a decision was about. */
+/** The request behind a decision. */
 export interface Decided {
   readonly limiter: string
   readonly call: Call
   readonly charged: readonly { readonly name: string; readonly key: string; readonly cost: number }[]
-  /** By the monotonic clock. Left out if the answer was at hand. */
+  /** By the monotonic clock. Left out if there was no round trip. */
   readonly since?: number | undefined
   /** Whether it would have had its turn in time, had it waited. */
   readonly wouldWait?: boolean

@@ -1,4 +1,4 @@
-/** What a map holds under a key. If there is nothing yet, `make` makes it. */
+/** Returns the value of a key in a map. If there is none, `make` makes it. */
 export function getOrAdd<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

@@ -11,12 +11,9 @@ export interface PolicyRequest extends StateRef {
 }
 
 /**
- * - `spend` grants and spends; `peek` only looks.
- * - `book` takes a turn behind all booked turns, at the time when every policy grants.
- * - `charge` spends whether there is room or not, into debt.
- * - `reserve` spends, and stores a note for `settle`.
- *
- * The count of the last three is 1.
+ * What a request does. `spend` grants and spends. `peek` writes nothing. `book` takes a turn behind all booked turns, at the time
+ * when every policy grants. `charge` spends whether there is room or not, into debt. `reserve` spends, and stores a note for
+ * `settle`. The count of the last three is 1.
  */
 export type Mode = "spend" | "peek" | "book" | "charge" | "reserve"
 
@@ -95,7 +92,7 @@ export interface Settlement {
 export interface RuleChange {
   readonly field: string
   readonly value: string
-  /** What the history says of it besides. */
+  /** Shown in the history: who, why, until when. */
   readonly note?: Readonly<Record<string, unknown>>
 }
 
@@ -106,7 +103,7 @@ export interface RuleEntry extends RuleChange {
   readonly at: number
 }
 
-/** What has become of the rules since a version. */
+/** The changes of the rules since a version. */
 export interface RuleChanges {
   /** Milliseconds, by the store's clock. */
   readonly now: number

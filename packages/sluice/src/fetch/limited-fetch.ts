@@ -52,8 +52,8 @@ const FIRST_BACKOFF = 1_000
 
 /**
  * Creates a `fetch` that limits calls per host, across all processes that share the store:
- * `limitedFetch({ name: "partner", policy: leakyBucket({ … }), store })`. When a response asks callers to stay away,
- * with `Retry-After` or RateLimit headers, every process pauses its calls to that host until then.
+ * `limitedFetch({ name: "partner", policy: leakyBucket({ … }), store })`. When a response has `Retry-After` or
+ * RateLimit headers that say to wait, every process pauses its calls to that host until then.
  */
 export function limitedFetch<const P extends Policies>(
   limits: FetchLimits<P>,

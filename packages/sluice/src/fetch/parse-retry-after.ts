@@ -14,7 +14,7 @@ export interface ResponseHead {
 }
 
 /**
- * Milliseconds for which a response asks its caller to stay away, `undefined` if it does not. `Retry-After` goes first,
+ * Milliseconds that a response tells its caller to wait, `undefined` if it does not. `Retry-After` goes first,
  * then RateLimit headers with nothing remaining, newest format first. Malformed headers are ignored.
  */
 export function parseRetryAfter({ status, headers }: ResponseHead): number | undefined {

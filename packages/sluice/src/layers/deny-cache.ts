@@ -29,11 +29,10 @@ interface Denial {
 
 /**
  * Remembers denials of the store, and repeats them without a call for the same or a greater cost under the same policies.
- * A denial is remembered until the cost may pass, for one second at most.
+ * A denial is remembered until the cost may pass, for one second at most. One denied key denies a whole request for several keys.
  *
- * - One denied key denies a whole request for several keys.
- * - A reset, or units given back, through this cache drop the denial at once.
- * - After a denial expires, one request probes the store. Similar requests wait for its result.
+ * A reset, or units given back through this cache, drop the denial at once. After a denial expires, one request probes the
+ * store, and similar requests wait for its result.
  */
 export function denyCache(store: Store): Store {
   const { clock = monotonic } = store

@@ -22,7 +22,7 @@ export interface StoredRule {
   readonly by?: string
 }
 
-/** Somebody who is told that the rules of some keys have changed. */
+/** Called when the rules of some keys have changed. */
 export type ChangeListener = (limiter: string, matches: (key: string) => boolean) => void
 
 const books = new WeakMap<Store, RuleBook>()
@@ -42,7 +42,7 @@ export class RuleBook {
   readonly #over = new Set<string>()
   #epoch = ""
   #version = -1
-  /** What the store's clock is ahead of the monotonic clock. */
+  /** Milliseconds by which the store's clock is ahead of the monotonic clock. */
   #ahead = Date.now() - monotonic()
   #users = 0
   #timer: NodeJS.Timeout | undefined

@@ -71,7 +71,7 @@ function emitDecision(about: Decided, decision: Decision | undefined, error?: un
   }
 }
 
-/** What a combined decision is for one of the limiters. */
+/** The part of a combined decision that belongs to one limiter. */
 function partOf({ limiter, charged }: Decided, decision: Decision): Decision | undefined {
   const entries: readonly PolicyDecision[] = decision.policies ?? [decision]
   const own = entries.filter(({ policy }) => charged.some(({ name }) => name === policy))
@@ -118,7 +118,7 @@ const listener: Listener = {
   },
 }
 
-/** What a reservation has come to, divided by what was reserved. */
+/** The actual cost of a reservation divided by the estimate. */
 function ratioOf(id: string, { back, more }: Settlement): number {
   const sum = (parts: Iterable<{ readonly cost: number }>) => {
     let units = 0

@@ -41,7 +41,7 @@ export interface Point {
 const outcomes = ["allowed", "denied", "would_deny", "would_wait", "error"] as const
 const sources = ["store", "cache", "lease", "fallback", "rule", "none"] as const
 
-/** What is counted for a policy of a limiter. */
+/** The counters of a policy of a limiter. */
 class PolicyCounts {
   readonly labels: Labels
   /** By outcome and source. */

@@ -80,7 +80,7 @@ export function openTelemetry(
   }
 }
 
-/** What a decision says of itself on a span. It never contains the key. */
+/** The attributes of a decision on a span. It never contains the key. */
 export function spanAttributes(event: Extract<SluiceEvent, { type: "decision" }>): Attributes {
   const { limiter, outcome, decision, error } = event
   return {

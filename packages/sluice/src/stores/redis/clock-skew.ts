@@ -12,8 +12,8 @@ const DAY = 86_400_000
 const SECOND = 1_000
 
 /**
- * Compares a caller's clock with the server's, now and then, and warns once if they differ by more than half of the shortest window:
- * two such processes may differ by a whole window, and then undo each other's counting.
+ * Compares a caller's clock with the server's, now and then, and warns once if they differ by more than half of the shortest
+ * window. Two such processes may differ by a whole window, and then undo each other's counting.
  */
 export function skewWarning(client: RedisClient, clock: Clock): (policies: readonly PolicyRequest[]) => void {
   let shortest = Number.POSITIVE_INFINITY
