@@ -15,8 +15,8 @@ function setUp() {
   return { breaker, changes, fail, pass: (ms: number) => (now += ms) }
 }
 
-describe("a store", () => {
-  test("is given up when half of the answers or more have failed, and five at least", () => {
+describe("the circuit breaker", () => {
+  test("opens when at least half of the replies, and at least five, have failed", () => {
     const { breaker, changes, fail } = setUp()
     fail(4)
     breaker.succeeded()
@@ -26,7 +26,7 @@ describe("a store", () => {
     expect(changes).toEqual(["gone: failure 1"])
   })
 
-  test("is not given up for failures among many answers, or for few in a stretch", () => {
+  test("stays closed for failures among many replies, and for fewer than five in a period", () => {
     const { breaker, changes, fail, pass } = setUp()
     for (let i = 0; i < 40; i += 1) {
       for (let j = 0; j < 3; j += 1) breaker.succeeded()
@@ -42,7 +42,7 @@ describe("a store", () => {
     expect(changes).toEqual([])
   })
 
-  test("is given up for five failures in a row, however slowly they come", () => {
+  test("opens after five failures in a row, however far apart", () => {
     const { breaker, fail, pass } = setUp()
     for (let i = 0; i < 5; i += 1) {
       pass(2_000)
@@ -51,7 +51,7 @@ describe("a store", () => {
     expect(breaker.isOpen).toBe(true)
   })
 
-  test("that is given up is looked for by one at a time, after longer and longer pauses", () => {
+  test("when open, admits one probe at a time, with longer and longer pauses", () => {
     const { breaker, changes, fail, pass } = setUp()
     fail(5)
     for (const pause of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
@@ -70,7 +70,7 @@ describe("a store", () => {
     expect(changes).toEqual(["gone: failure 5", "back"])
   })
 
-  test("that answers late is back, though nobody looked", () => {
+  test("closes when a late reply arrives without a probe", () => {
     const { breaker, changes, fail } = setUp()
     fail(5)
     breaker.succeeded()
@@ -78,7 +78,7 @@ describe("a store", () => {
     expect(changes.at(-1)).toBe("back")
   })
 
-  test("that is back has failures counted anew", () => {
+  test("counts failures from zero after it has closed", () => {
     const { breaker, fail } = setUp()
     fail(5)
     breaker.succeeded()

@@ -17,7 +17,7 @@ function block(ms: number) {
   while (now() < until);
 }
 
-test("an answer that came while this process was busy is in time", async () => {
+test("a reply that arrived while the process was busy is in time", async () => {
   const deadlines = new Deadlines(30)
   const expired: string[] = []
   deadlines.add(due(() => expired.push("never answered")))
@@ -31,7 +31,7 @@ test("an answer that came while this process was busy is in time", async () => {
   expect(expired).toEqual(["never answered"])
 })
 
-test("what is set while others are about to expire has its own time", async () => {
+test("a deadline that is set while others expire keeps its full length", async () => {
   const deadlines = new Deadlines(30)
   const set = vi.spyOn(globalThis, "setTimeout")
   const startedAt = now()
@@ -43,7 +43,7 @@ test("what is set while others are about to expire has its own time", async () =
   set.mockRestore()
 })
 
-test("what begins late in a stretch of code has all of its time", async () => {
+test("a deadline that is set after a long synchronous run keeps its full length", async () => {
   const deadlines = new Deadlines(30)
   deadlines.add(due(() => {}))
   block(60)
@@ -54,7 +54,7 @@ test("what begins late in a stretch of code has all of its time", async () => {
   expect(took).toBeGreaterThanOrEqual(30)
 })
 
-test("those who set another when theirs is over share a timer", async () => {
+test("deadlines that are set again on expiry share one timer", async () => {
   const deadlines = new Deadlines(5)
   const set = vi.spyOn(globalThis, "setTimeout")
   let left = 200
@@ -70,7 +70,7 @@ test("those who set another when theirs is over share a timer", async () => {
   set.mockRestore()
 })
 
-test("what is removed never expires, whoever stood beside it", async () => {
+test("a removed deadline never expires, wherever it was in the list", async () => {
   const deadlines = new Deadlines(20)
   const expired: number[] = []
   const all = Array.from({ length: 6 }, (_, i) => due(() => expired.push(i)))
@@ -83,7 +83,7 @@ test("what is removed never expires, whoever stood beside it", async () => {
   expect(expired).toEqual([1, 2, 4])
 })
 
-test("a deadline is kept by a process that has nothing else to do", async () => {
+test("a deadline expires on time in an otherwise idle process", async () => {
   // In its own process, because a worker of the test runner is never that quiet.
   const program = `
     import { Deadlines } from ${JSON.stringify(new URL("./deadlines.ts", import.meta.url).href)}

@@ -10,7 +10,7 @@ import { memoryStore } from "../stores/memory/memory-store.js"
 import { manualClock } from "../testing/manual-clock.js"
 import { denyCache } from "./deny-cache.js"
 
-test("a denial that was asked for before the clock was set back is not remembered for as long as that", async () => {
+test("a denial requested before the clock was set back is not kept longer by that jump", async () => {
   const clock = manualClock()
   const store = distantStore(clock, whenTold, memoryStore({ clock }))
   const limiter = createLimiter({ policy: fixedWindow({ limit: 1, window: 500 }), store })
@@ -34,7 +34,7 @@ test("a denial that was asked for before the clock was set back is not remembere
   expect((await again).source).toBe("store")
 })
 
-test("a denial that was asked for after the clock was set back does not outlast that of the store", async () => {
+test("a denial requested after the clock was set back does not outlast the denial of the store", async () => {
   const clock = manualClock()
   const store = distantStore(clock, whenTold, memoryStore({ clock }))
   const limiter = createLimiter({ policy: fixedWindow({ limit: 1, window: 300 }), store })
@@ -71,7 +71,7 @@ function processClock(reading = 0) {
   return { clock, now }
 }
 
-test("who is told of a denial together with others, and asks again at once, is answered by it", async () => {
+test("a caller that shared a denial and retries at once is answered from the cache", async () => {
   const { clock } = processClock(0.01)
   const { clock: _, ...baseStore } = memoryStore({ clock })
   const hourly = fixedWindow({ limit: 1, window: "1h" })

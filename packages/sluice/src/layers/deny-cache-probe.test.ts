@@ -35,8 +35,8 @@ async function expired(policy: Policy, after = 1_000) {
   return rig
 }
 
-describe("when a denial has run out", () => {
-  test("one ask goes to look, and those that would be denied with it wait for what it finds", async () => {
+describe("after a cached denial has expired", () => {
+  test("one request probes the store, and similar requests wait for its result", async () => {
     const { store, limiter, hold, answerAll } = await expired(hourly)
     hold()
     const before = store.asked
@@ -49,7 +49,7 @@ describe("when a denial has run out", () => {
     expect(sources).toEqual(["store", ...Array(100).fill("cache")])
   })
 
-  test("those it says nothing of do not wait for it", async () => {
+  test("requests that the probe says nothing about do not wait for it", async () => {
     const { store, limiter, hold } = await expired(slidingLog({ limit: 3, window: "1h" }))
     hold()
     const before = store.asked
@@ -60,7 +60,7 @@ describe("when a denial has run out", () => {
     expect(store.asked).toBe(before + 5)
   })
 
-  test("those that waited ask for themselves when it was granted", async () => {
+  test("the waiting requests are sent when the probe was granted", async () => {
     const { store, limiter, hold, release, answerAll } = await expired(
       fixedWindow({ limit: 3, window: 500 }),
       500,
@@ -76,7 +76,7 @@ describe("when a denial has run out", () => {
     expect(store.asked).toBe(before + 5)
   })
 
-  test("those that waited ask for themselves when it failed, and nobody waits for ever", async () => {
+  test("the waiting requests are sent when the probe failed", async () => {
     const { store, limiter, hold, release } = await expired(hourly)
     const at = hold()
     const requests = Array.from({ length: 5 }, () => limiter.tryAcquire("k"))
@@ -90,7 +90,7 @@ describe("when a denial has run out", () => {
     }
   })
 
-  test("a store that stays out of reach fails each ask once", async () => {
+  test("each request fails once while the store stays unreachable", async () => {
     const { store, limiter, hold } = await expired(hourly)
     let at = hold()
     const before = store.asked
@@ -103,7 +103,7 @@ describe("when a denial has run out", () => {
     expect(store.asked).toBe(before + 5)
   })
 
-  test("an ask that never comes back holds nobody up for longer than a second", async () => {
+  test("a probe without a reply delays other requests for at most one second", async () => {
     const { clock, store, limiter, hold, release } = await expired(hourly)
     hold()
     limiter.tryAcquire("k")
@@ -115,7 +115,7 @@ describe("when a denial has run out", () => {
     expect(store.asked).toBe(before + 1)
   })
 
-  test("a gift ends what those that waited would have heard", async () => {
+  test("a give-back during the probe sends the waiting requests to the store", async () => {
     const { store, limiter, hold, release } = await expired(hourly)
     const at = hold()
     const requests = Array.from({ length: 3 }, () => limiter.tryAcquire("k"))
@@ -128,7 +128,7 @@ describe("when a denial has run out", () => {
   })
 })
 
-describe("256 callers that ask again and again", () => {
+describe("256 callers that retry in a loop", () => {
   /**
    * Lets them send requests for `ms` milliseconds, with replies that take `trip`, while a rival spends whatever comes back.
    * Returns the times of the calls to the store, and more.
@@ -169,19 +169,19 @@ describe("256 callers that ask again and again", () => {
     return { asked: store.asked, moments: [...moments], longest }
   }
 
-  test("make one call a second where the wait is long", async () => {
+  test("make one call a second if the wait is long", async () => {
     const { asked, moments } = await loop(hourly, 5_000, 2)
     // Nothing is remembered until the first reply arrives.
     expect(moments).toEqual([0, 1_000, 2_000, 3_000, 4_000])
     expect(asked).toBe(256 + 4)
   })
 
-  test("make one call, and another for what it finds, each time that units may have come", async () => {
+  test("make one probe and one more call each time that units may have returned", async () => {
     const { moments } = await loop(tokenBucket({ capacity: 3, refill: 1, every: 100 }), 2_000, 2)
     expect(moments.length).toBeLessThanOrEqual(2 * (2_000 / 100))
   })
 
-  test("make no queue where denials are over when they arrive", async () => {
+  test("do not queue up if denials have expired when they arrive", async () => {
     const { longest } = await loop(tokenBucket({ capacity: 3, refill: 1, every: 5 }), 400, 20, true)
     expect(longest).toBeLessThanOrEqual(2 * 20)
   })

@@ -38,8 +38,8 @@ const policies: readonly [name: string, policy: Policy][] = [
 /** A decision without its source. */
 const said = ({ source: _, ...rest }: Decision) => rest
 
-describe.each(policies)("a denial by a %s", (_name, policy) => {
-  test("answers the same ask exactly, without a call, until the moment at which it passes", async () => {
+describe.each(policies)("a cached denial of a %s", (_name, policy) => {
+  test("repeats the decision of the store without a call, until the request passes", async () => {
     const { clock, store, limiter, direct } = setUp(policy)
     await limiter.tryAcquire("k", { cost: 3 })
     const denied = await limiter.tryAcquire("k")
@@ -55,7 +55,7 @@ describe.each(policies)("a denial by a %s", (_name, policy) => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test("is told from a greater cost only where a level tells of any cost", async () => {
+  test("answers a greater cost only if its level can be read for any cost", async () => {
     const { clock, store, limiter, direct } = setUp(policy)
     await limiter.tryAcquire("k", { cost: 3 })
     await limiter.tryAcquire("k")
@@ -69,8 +69,8 @@ describe.each(policies)("a denial by a %s", (_name, policy) => {
   })
 })
 
-describe("a denial is remembered", () => {
-  test("for a second at the most", async () => {
+describe("the deny cache", () => {
+  test("keeps a denial for at most one second", async () => {
     const { clock, store, limiter } = setUp(hourly)
     await limiter.tryAcquire("k", { cost: 3 })
     await limiter.tryAcquire("k")
@@ -81,7 +81,7 @@ describe("a denial is remembered", () => {
     expect(store.asked).toBe(3)
   })
 
-  test("from when it was asked for, not from when it was told", async () => {
+  test("counts the life of a denial from the request, not from the reply", async () => {
     const { clock, store, limiter } = setUp(hourly, whenTold)
     const first = limiter.tryAcquire("k", { cost: 4 })
     store.errands[0]?.decide()
@@ -96,7 +96,7 @@ describe("a denial is remembered", () => {
   })
 
   // One unit takes 1,250 µs.
-  test("to the microsecond, whatever fraction of a millisecond the clock shows", async () => {
+  test("keeps a denial to the microsecond, whatever fraction of a millisecond the clock shows", async () => {
     for (let us = 1; us < 400; us += 1) {
       const { clock, limiter, direct } = setUp(tokenBucket({ capacity: 1, refill: 4, every: 5 }))
       clock.advance(us / 1_000)
@@ -115,7 +115,7 @@ describe("a denial is remembered", () => {
     }
   })
 
-  test("that no cost beyond the limit ever passes", async () => {
+  test("keeps denying a cost beyond the limit", async () => {
     const { clock, limiter } = setUp(perSecond)
     await limiter.tryAcquire("k", { cost: 4 })
     clock.advance(5)
@@ -125,7 +125,7 @@ describe("a denial is remembered", () => {
     })
   })
 
-  test("with what each of several policies says", async () => {
+  test("repeats the level of each of several policies", async () => {
     const { clock, limiter, direct } = setUp({
       burst: tokenBucket({ capacity: 2, refill: 1, every: 100 }),
       day: fixedWindow({ limit: 100, window: "1d" }),
@@ -143,7 +143,7 @@ describe("a denial is remembered", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test("not once the clock was set back", async () => {
+  test("drops a denial when the clock was set back", async () => {
     const { clock, limiter, direct } = setUp(hourly)
     await limiter.tryAcquire("k", { cost: 3 })
     await limiter.tryAcquire("k")
@@ -154,7 +154,7 @@ describe("a denial is remembered", () => {
     expect((await limiter.tryAcquire("k")).source).toBe("cache")
   })
 
-  test("of no more than ten thousand keys, of the younger ones", async () => {
+  test("keeps the denials of at most ten thousand keys, the most recent ones", async () => {
     const { store, limiter } = setUp(hourly)
     for (let i = 0; i < 20_000; i += 1) await limiter.tryAcquire(`k${i}`, { cost: 4 })
     const asked = store.asked
@@ -168,7 +168,7 @@ describe("a denial is remembered", () => {
     expect(store.asked - asked).toBe(20_000 - remembered)
   })
 
-  test("of no key longer than anybody needs", async () => {
+  test("keeps no denial of a key of more than 256 characters", async () => {
     const { limiter } = setUp(hourly)
     const key = "k".repeat(10_000)
     await limiter.tryAcquire(key, { cost: 4 })
@@ -176,8 +176,8 @@ describe("a denial is remembered", () => {
   })
 })
 
-describe("the store is asked", () => {
-  test("for a smaller cost, another policy, another key or limiter, and to peek", async () => {
+describe("the deny cache calls the store", () => {
+  test("for a smaller cost, another policy, another key or limiter, and for a peek", async () => {
     const { store, limiter } = setUp(hourly)
     const other = createLimiter({ name: "other", policy: hourly, store })
     await limiter.tryAcquire("k", { cost: 2 })
@@ -200,7 +200,7 @@ describe("the store is asked", () => {
     }
   })
 
-  test("again after a smaller cost was granted, so that what is told is no older", async () => {
+  test("again after a smaller cost was granted, because the cached level is then stale", async () => {
     const { limiter, direct } = setUp(tokenBucket({ capacity: 3, refill: 1, every: 300 }))
     await limiter.tryAcquire("k", { cost: 2 })
     await limiter.tryAcquire("k", { cost: 2 })
@@ -210,13 +210,13 @@ describe("the store is asked", () => {
   })
 })
 
-describe("a gift ends a denial", () => {
+describe("a denial is dropped by", () => {
   const gifts = {
     "a refund": (limiter: { refund(key: string, cost: number): Promise<void> }) => limiter.refund("k", 1),
     "a reset": (limiter: { reset(key: string): Promise<void> }) => limiter.reset("k"),
   }
 
-  test.each(Object.entries(gifts))("%s, through any limiter of the name", async (_name, give) => {
+  test.each(Object.entries(gifts))("%s, through any limiter of the same name", async (_name, give) => {
     const { store, limiter } = setUp(hourly)
     const another = createLimiter({ name: "api", policy: hourly, store })
     await limiter.tryAcquire("k", { cost: 3 })
@@ -226,7 +226,7 @@ describe("a gift ends a denial", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test.each(Object.entries(gifts))("%s, while its answer is under way", async (_name, give) => {
+  test.each(Object.entries(gifts))("%s that runs while the reply of the store is in flight", async (_name, give) => {
     let route: (errand: Errand) => void = soon
     const { store, limiter } = setUp(hourly, (errand) => route(errand))
     await limiter.tryAcquire("k", { cost: 3 })
@@ -240,7 +240,7 @@ describe("a gift ends a denial", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test.each(Object.entries(gifts))("%s, that is itself under way when it is told", async (_name, give) => {
+  test.each(Object.entries(gifts))("%s that is still in flight when the denial arrives", async (_name, give) => {
     let route: (errand: Errand) => void = soon
     const { store, limiter } = setUp(hourly, (errand) => route(errand))
     await limiter.tryAcquire("k", { cost: 3 })
@@ -254,7 +254,7 @@ describe("a gift ends a denial", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test.each(Object.entries(gifts))("%s, on a store that answers at once", async (_name, give) => {
+  test.each(Object.entries(gifts))("%s on a store that replies at once", async (_name, give) => {
     const clock = manualClock()
     const store = withLayers({ ...memoryStore({ clock }) }, { denyCache })
     const limiter = createLimiter({ policy: hourly, store })
@@ -266,7 +266,7 @@ describe("a gift ends a denial", () => {
   })
 
   test.each([["before"], ["after"]])(
-    "also if a request for several keys has given back what it had spent, and a denial is told %s it",
+    "a request for several keys that gave units back, if the denial arrives %s it",
     async (when) => {
       const clock = manualClock()
       const memory = memoryStore({ clock })
@@ -301,7 +301,7 @@ describe("a gift ends a denial", () => {
     },
   )
 
-  test("also where it fails, because it may have been made", async () => {
+  test("a give-back that fails, because it may have run", async () => {
     let route: (errand: Errand) => void = soon
     const { store, limiter } = setUp(hourly, (errand) => route(errand))
     await limiter.tryAcquire("k", { cost: 3 })

@@ -36,7 +36,7 @@ async function leased() {
   return { source }
 }
 
-test("a block of a store without a clock lasts as long by the clock of the process", async () => {
+test("a block of a store without a clock lasts its time by the clock of the process", async () => {
   const { source } = await leased()
   here.clock.advance(99)
   expect(await source()).toBe("lease")
@@ -44,7 +44,7 @@ test("a block of a store without a clock lasts as long by the clock of the proce
   expect(await source()).toBe("store")
 })
 
-test("what the store says is not dated before it was said", async () => {
+test("a reply of the store is not dated before it arrived", async () => {
   const baseStore = memoryStore({ clock: here.clock })
   const replies: (() => void)[] = []
   const request = (asked: StoreRequest) => {

@@ -47,8 +47,8 @@ const allSpentOf = async (limiter: Limiter) => {
   return policies.map(({ limit, remaining }) => limit - remaining)
 }
 
-describe("a reset", () => {
-  test("drops blocks, and nothing of them goes back to what is spent after it", async () => {
+describe("after a reset", () => {
+  test("blocks are dropped, and none of their units are given back", async () => {
     const { limiter, direct } = setUp(hourly)
     await warmUp(limiter)
     await limiter.reset("k")
@@ -58,7 +58,7 @@ describe("a reset", () => {
     expect(await spentOf(direct)).toBe(1)
   })
 
-  test("of another process has nothing go back either that was debited before", async () => {
+  test("by another process, units that were debited before it are not given back", async () => {
     const { limiter, direct } = setUp(tokenBucket({ capacity: 1_000, refill: 1, every: "1h" }))
     await warmUp(limiter)
     await direct.reset("k")
@@ -67,7 +67,7 @@ describe("a reset", () => {
     expect(await spentOf(direct)).toBe(500)
   })
 
-  test("of some of the policies gives back what was debited under the others", async () => {
+  test("of some policies, units debited under the other policies are given back", async () => {
     const policy = { minute: fixedWindow({ limit: 1_000, window: "1m" }), hour: hourly }
     const { limiter, direct } = setUp(policy)
     const asked = await warmUp(limiter)
@@ -76,7 +76,7 @@ describe("a reset", () => {
     expect(await allSpentOf(direct)).toEqual([0, asked])
   })
 
-  test("drops a block that is under way, and gives back what of it still counts", async () => {
+  test("a block in flight is dropped, and its units that still count are given back", async () => {
     const bucket = tokenBucket({ capacity: 1_000, refill: 1, every: "1h" })
     const policy = { bucket, hour: hourly }
     const { limiter, direct, store, way } = setUp(policy)
@@ -95,7 +95,7 @@ describe("a reset", () => {
     expect(await allSpentOf(direct)).toEqual([1, 3])
   })
 
-  test("takes along what was debited while it was under way, for nobody knows what came first", async () => {
+  test("units that were debited while it was in flight are not given back, because the order is unknown", async () => {
     const { limiter, direct, store, way } = setUp(hourly)
     await warmUp(limiter)
     way.route = (errand) => errand.kind !== "forget" && errand.answer()
@@ -115,7 +115,7 @@ describe("a reset", () => {
     ["the store refuses", "STORE_REFUSED", false],
     ["was not made though it may have been", "STORE_UNKNOWN", false],
     ["was made though it may not have been", "STORE_UNKNOWN", true],
-  ] as const)("that %s gives back what is still debited", async (_what, code, isMade) => {
+  ] as const)("that %s, units that are still debited are given back", async (_what, code, isMade) => {
     const { limiter, direct, store, way } = setUp(hourly)
     const asked = await warmUp(limiter)
     way.route = (errand) => errand.kind !== "forget" && errand.answer()
@@ -129,8 +129,8 @@ describe("a reset", () => {
   })
 })
 
-describe("a refund", () => {
-  test("goes to the store at once, and what is told never exceeds the limit", async () => {
+describe("a refund with leases", () => {
+  test("goes to the store at once, and remaining never exceeds the limit", async () => {
     const { limiter, direct } = setUp(hourly)
     const asked = await warmUp(limiter)
     const held = (await spentOf(direct)) - asked
@@ -145,8 +145,8 @@ describe("a refund", () => {
   })
 })
 
-describe("a peek", () => {
-  test("says what a block would, and takes nothing of it", async () => {
+describe("a peek with leases", () => {
+  test("reports what a block would, and takes no units", async () => {
     const { limiter, store } = setUp(hourly)
     const asked = await warmUp(limiter)
     const before = store.errands.length
@@ -160,15 +160,15 @@ describe("a peek", () => {
     expect(store.errands.length).toBe(before)
   })
 
-  test("leases nothing, and has nothing remembered", async () => {
+  test("fetches no block and stores nothing", async () => {
     const { limiter } = setUp(hourly)
     for (let i = 0; i < 50; i += 1) expect((await limiter.peek("k")).source).toBe("store")
     expect(here.timers).toBe(0)
   })
 })
 
-describe("asks of different costs", () => {
-  test("share blocks, and spend exactly what they cost", async () => {
+describe("requests of different costs", () => {
+  test("share blocks and spend exactly their costs", async () => {
     const { limiter, direct } = setUp(hourly)
     let admitted = 0
     let leased = 0
@@ -183,7 +183,7 @@ describe("asks of different costs", () => {
     expect(await spentOf(direct)).toBe(admitted)
   })
 
-  test("go on being leased when a block is too small for them", async () => {
+  test("are still leased when one block is too small for them", async () => {
     const { limiter } = setUp(fixedWindow({ limit: 100_000, window: "1h" }))
     await warmUp(limiter)
     let leased = 0
@@ -193,7 +193,7 @@ describe("asks of different costs", () => {
     expect(leased).toBeGreaterThan(80)
   })
 
-  test("are charged to each of several policies, and go on being leased when one of them is low", async () => {
+  test("are charged to each policy, and still leased when one policy is low", async () => {
     const { limiter, direct } = setUp({ a: hourly, b: slidingLog({ limit: 5_000, window: "1h" }) })
     const spent = { a: 0, b: 0 }
     let leased = 0
@@ -211,7 +211,7 @@ describe("asks of different costs", () => {
     expect(told).toEqual([spent.a, spent.b])
   })
 
-  test("have a block taken ahead of need when it is low under one policy only", async () => {
+  test("fetch the next block early when the block is low under one policy", async () => {
     const plenty = fixedWindow({ limit: 1_000_000, window: "1h" })
     const { limiter } = setUp({ a: plenty, b: slidingLog({ limit: 1_000_000, window: "1h" }) })
     await warmUp(limiter)
@@ -221,7 +221,7 @@ describe("asks of different costs", () => {
     }
   })
 
-  test("under other policies than the leased ones go to the store", async () => {
+  test("go to the store if their policies are not the leased ones", async () => {
     const { limiter } = setUp(hourly)
     await warmUp(limiter)
     const policy = fixedWindow({ limit: 900, window: "1h" })
@@ -230,7 +230,7 @@ describe("asks of different costs", () => {
   })
 })
 
-describe("a store out of reach", () => {
+describe("an unreachable store", () => {
   const unhandled: unknown[] = []
   const note = (reason: unknown) => unhandled.push(reason)
   beforeEach(() => {
@@ -243,7 +243,7 @@ describe("a store out of reach", () => {
     expect(unhandled).toEqual([])
   })
 
-  test("while a block is taken leaves asks to be answered one by one, and blocks again later", async () => {
+  test("while a block is fetched: requests are sent one by one, and blocks are fetched again later", async () => {
     const { limiter, way } = setUp(hourly)
     way.route = (errand) => ((errand.ask?.count ?? 1) > 1 ? errand.fail() : errand.answer())
     for (let i = 0; i < 50; i += 1) {
@@ -254,7 +254,7 @@ describe("a store out of reach", () => {
     await warmUp(limiter)
   })
 
-  test("while a block is given back leaves it spent, and closing ends all the same", async () => {
+  test("while a block is given back: its units stay spent, and close still resolves", async () => {
     const { limiter, direct, way } = setUp(hourly)
     const asked = await warmUp(limiter)
     way.route = (errand) => (errand.kind === "giveBack" ? errand.fail() : errand.answer())
@@ -265,7 +265,7 @@ describe("a store out of reach", () => {
     expect(await spentOf(direct)).toBeGreaterThan(asked + again)
   })
 
-  test("that throws at once throws only at those who ask", async () => {
+  test("that throws synchronously rejects only the calls of callers", async () => {
     const baseStore = memoryStore({ clock: here.clock })
     let broken = false
     const store: Store = {
@@ -291,8 +291,8 @@ describe("a store out of reach", () => {
   })
 })
 
-describe("closing", () => {
-  test("gives everything back, and waits for what is under way", async () => {
+describe("close", () => {
+  test("gives all blocks back, and waits for calls in flight", async () => {
     const { limiter, direct, way } = setUp(hourly)
     const asked = [await warmUp(limiter, "a"), await warmUp(limiter, "b")]
     await limiter.tryAcquire("c")
@@ -313,7 +313,7 @@ describe("closing", () => {
 })
 
 describe("the table of leases", () => {
-  test("has at most ten thousand keys; the others are asked for one by one", async () => {
+  test("holds at most ten thousand keys; requests of other keys go to the store one by one", async () => {
     const { limiter } = setUp(hourly)
     for (let i = 0; i < 10_000; i += 1) limiter.tryAcquire(`k${i}`)
     await expect(warmUp(limiter, "one more")).rejects.toThrow("nothing was leased")
@@ -322,13 +322,13 @@ describe("the table of leases", () => {
     await warmUp(limiter, "one more")
   })
 
-  test("has no key longer than anybody needs", async () => {
+  test("holds no key of more than 256 characters", async () => {
     const { limiter } = setUp(hourly)
     await expect(warmUp(limiter, "k".repeat(257))).rejects.toThrow("nothing was leased")
     await warmUp(limiter, "k".repeat(256))
   })
 
-  test("keeps no process alive", async () => {
+  test("does not keep the process alive", async () => {
     vi.unstubAllGlobals()
     const timers = vi.spyOn(globalThis, "setTimeout")
     const store = withLayers({ ...memoryStore() }, { leases })
@@ -342,7 +342,7 @@ describe("the table of leases", () => {
   })
 })
 
-test("closing does not wait for a store that never answers", async () => {
+test("close does not wait for a store that never replies", async () => {
   const { limiter, way } = setUp(hourly)
   await warmUp(limiter)
   way.route = whenTold

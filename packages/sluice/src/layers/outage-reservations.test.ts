@@ -56,8 +56,8 @@ function setUp(policy: Policies) {
   return { limiter, direct, fault, held, remaining, recover }
 }
 
-describe("a reservation that was made without the store", () => {
-  test("gives back no more of a bucket than still counted when the store was told", async () => {
+describe("a reservation made during an outage", () => {
+  test("gives back no more of a bucket than still counted when the store was charged", async () => {
     const { limiter, direct, fault, remaining, recover } = setUp(
       tokenBucket({ capacity: 10, refill: 1, every: "1s" }),
     )
@@ -74,7 +74,7 @@ describe("a reservation that was made without the store", () => {
   })
 
   test.each([slidingLog({ limit: 10, window: "1s" }), fixedWindow({ limit: 10, window: "1s" })])(
-    "gives back nothing that had left the window before the store was told: %o",
+    "gives back nothing that had left the window before the store was charged: %o",
     async (policy) => {
       const { limiter, direct, fault, remaining, recover } = setUp(policy)
       fault.refuses = ["all"]
@@ -104,7 +104,7 @@ describe("a reservation that was made without the store", () => {
     expect(await remaining()).toBe(0)
   })
 
-  test("gives back nothing of what the store was being told when it was made", async () => {
+  test("gives back nothing of a charge that was in flight when it was made", async () => {
     const { limiter, direct, fault, held, remaining } = setUp(hourly)
     fault.refuses = ["all"]
     await limiter.tryAcquire("k")
@@ -130,7 +130,7 @@ describe("a reservation that was made without the store", () => {
     slidingLog({ limit: 10, window: "1h" }),
     tokenBucket({ capacity: 10, refill: 1, every: "1h" }),
   ])("under %o", (policy) => {
-    test("gives back what it was charged for also after another outage", async () => {
+    test("gives back its charge after a second outage", async () => {
       const { limiter, fault, remaining, recover } = setUp(policy)
       fault.refuses = ["all"]
       const { cancel } = await limiter.reserve("k", { cost: 5 })
@@ -144,7 +144,7 @@ describe("a reservation that was made without the store", () => {
       expect(await remaining()).toBeLessThanOrEqual(9)
     })
 
-    test("gives back nothing in another outage of what the store was told, or of what was reset", async () => {
+    test("gives back nothing locally, in a second outage, of what the store was charged for or what was reset", async () => {
       for (const isReset of [false, true]) {
         const { limiter, fault, remaining, recover } = setUp(policy)
         fault.refuses = ["all"]
@@ -160,7 +160,7 @@ describe("a reservation that was made without the store", () => {
       }
     })
 
-    test("gives back nothing when nobody knows whether the store was told", async () => {
+    test("gives back nothing if the outcome of the charge is unknown", async () => {
       const { limiter, fault, recover } = setUp(policy)
       fault.refuses = ["all"]
       const { cancel } = await limiter.reserve("k", { cost: 5 })
@@ -178,7 +178,7 @@ describe("a reservation that was made without the store", () => {
     })
   })
 
-  test("is settled in part if nobody knows what became of the rest", async () => {
+  test("is settled in part if the outcome of the rest is unknown", async () => {
     const policies = { a: hourly, b: fixedWindow({ limit: 100, window: "1h" }) }
     const { limiter, direct, fault, recover } = setUp(policies)
     fault.refuses = ["all"]
@@ -213,7 +213,7 @@ describe("a reservation that was made without the store", () => {
     expect(await cancel()).toBe(false)
   })
 
-  test("is over when its time is", async () => {
+  test("cannot be settled after its ttl", async () => {
     const { limiter, fault, remaining, recover } = setUp(hourly)
     fault.refuses = ["all"]
     const { cancel } = await limiter.reserve("k", { cost: 5, ttl: "1s" })

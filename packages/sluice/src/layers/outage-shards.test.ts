@@ -26,7 +26,7 @@ function setUp(onChange: (change: OutageChange) => void) {
   return { limiter, missing, asks: requests }
 }
 
-test("a part of a store that fails is given up alone, and told of once with others like it", async () => {
+test("a failing shard opens only its own circuit, and onChange is called once for several shards", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout"] })
   const changes: OutageChange[] = []
   const { limiter, missing, asks: requests } = setUp((change) => changes.push(change))
@@ -48,7 +48,7 @@ test("a part of a store that fails is given up alone, and told of once with othe
   vi.useRealTimers()
 })
 
-test("a listener that throws keeps nobody from an answer", async () => {
+test("an onChange that throws does not fail the decision", async () => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
   const { missing, asks: requests } = setUp(() => {
     throw new Error("no pager")

@@ -75,7 +75,7 @@ describe("a cached denial", () => {
   })
 })
 
-test("a store that is back is told what was spent without it before a denial is remembered", async () => {
+test("a store that replies again is charged for local spends before a denial is cached", async () => {
   const { limiter, asked, setOut } = await setUp({ then: { local: 1 } })
   setOut(true)
   for (let i = 0; i < 5; i += 1) await limiter.tryAcquire(`k${i}`).catch(() => {})

@@ -77,8 +77,8 @@ async function after<T>(ms: number, wait: Promise<T>): Promise<T> {
   return wait
 }
 
-describe("an ask that is not answered in time", () => {
-  test("rejects as one that may have run, and what it was granted is given back when the answer comes", async () => {
+describe("a request without a reply before the deadline", () => {
+  test("rejects as unknown, and its grant is given back when the late reply arrives", async () => {
     const { limiter, direct, set, release } = setUp({ then: "throw" })
     set("hangs")
     const asked = limiter.tryAcquire("k")
@@ -93,7 +93,7 @@ describe("an ask that is not answered in time", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 4 })
   })
 
-  test("is not over a millisecond sooner", async () => {
+  test("does not reject a millisecond before the deadline", async () => {
     const { limiter, set, release } = setUp({ then: "throw" })
     set("hangs")
     const asked = limiter.tryAcquire("k")
@@ -102,7 +102,7 @@ describe("an ask that is not answered in time", () => {
     expect(await asked).toMatchObject({ allowed: true, degraded: false, source: "store" })
   })
 
-  test("passes where the limiter is open, and says so", async () => {
+  test("passes under open, and the decision says degraded", async () => {
     const { limiter, direct, set, release } = setUp({ then: "open" })
     set("hangs")
     const decision = await after(50, limiter.tryAcquire("k"))
@@ -120,7 +120,7 @@ describe("an ask that is not answered in time", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 3 })
   })
 
-  test("is denied where the limiter is closed, with the time until the store is asked again", async () => {
+  test("is denied under closed, with the time until the next probe", async () => {
     const { limiter, set } = setUp({ then: "closed" })
     set("hangs")
     const decision = await after(50, limiter.tryAcquire("k"))
@@ -132,7 +132,7 @@ describe("an ask that is not answered in time", () => {
     })
   })
 
-  test("is counted here where the limiter goes on locally, by its share of the policy", async () => {
+  test("is counted in the process under local, with its share of the policy", async () => {
     const { limiter, set } = setUp({ then: { local: 0.5 } })
     set("refuses")
     const decisions = await Promise.all([1, 2, 3].map(() => limiter.tryAcquire("k")))
@@ -145,15 +145,15 @@ describe("an ask that is not answered in time", () => {
     expect(limiter.health.degraded).toBe(3)
   })
 
-  test("that is wrong in itself is no outage", async () => {
+  test("that is invalid is not an outage", async () => {
     const { limiter } = setUp({ then: "open" })
     await expect(limiter.tryAcquire("k", { cost: -1 })).rejects.toMatchObject({ code: "INVALID_COST" })
     await expect(limiter.tryAcquire("")).rejects.toMatchObject({ code: "INVALID_KEY" })
   })
 })
 
-describe("a store that does not answer", () => {
-  test("is not asked any more, but by one now and then; each change is told once", async () => {
+describe("a store that does not reply", () => {
+  test("gets only probes, and onChange is called once per change", async () => {
     const { limiter, changes, set, asked } = setUp({ then: "open" })
     set("refuses")
     for (let i = 0; i < 100; i += 1) await limiter.tryAcquire("k")
@@ -170,7 +170,7 @@ describe("a store that does not answer", () => {
     expect(limiter.health.reachable).toBe(true)
   })
 
-  test("is told of what was spent here in the meantime, once it answers", async () => {
+  test("is charged for local spends once it replies again", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
     await limiter.tryAcquire("k")
     set("refuses")
@@ -185,7 +185,7 @@ describe("a store that does not answer", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, remaining: 3 })
   })
 
-  test("is told of what was spent here of several keys at once, whichever of them is asked for first", async () => {
+  test("is charged for the local spends of several keys, whichever key is requested first", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
     const both = combine([limiter.on("k"), limiter.on("l")])
     set("refuses")
@@ -197,7 +197,7 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("l")).toMatchObject({ remaining: 2 })
   })
 
-  test("is told of what was spent here under several policies, whichever of them is asked first", async () => {
+  test("is charged for local spends under several policies, whichever policy is requested first", async () => {
     const policies = { requests: policy, tokens: fixedWindow({ limit: 40, window: "1h" }) }
     const { limiter, set } = setUp({ then: { local: 0.5 } }, { policy: policies })
     set("refuses")
@@ -211,7 +211,7 @@ describe("a store that does not answer", () => {
     expect(told).toMatchObject([{ remaining: 0 }, { remaining: 38 }])
   })
 
-  test("is told of what was spent here under another algorithm of the same name", async () => {
+  test("is charged for local spends under another algorithm of the same name", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 1 } })
     const log = slidingLog({ limit: 4, window: "1h" })
     set("refuses")
@@ -223,7 +223,7 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k", { policy: log })).toMatchObject({ remaining: 0 })
   })
 
-  test("is told again if it could not be told, and then no more", async () => {
+  test("is charged again if it refused the charge, and then no more", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
     set("refuses")
     await limiter.tryAcquire("k")
@@ -240,7 +240,7 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
   })
 
-  test("is told of debt, and of the turns of those who wait", async () => {
+  test("is charged for local debt and for locally booked turns", async () => {
     const bucket = tokenBucket({ capacity: 10, refill: 10, every: 1_000 })
     const {
       limiter,
@@ -265,7 +265,7 @@ describe("a store that does not answer", () => {
     await Promise.all(waits)
   })
 
-  test("rejects gifts and resets, rather than to say that they were made", async () => {
+  test("makes refunds and resets reject, because they did not happen", async () => {
     const { limiter, set } = setUp({ then: "open" })
     set("hangs")
     await expect(after(50, limiter.refund("k", 1))).rejects.toMatchObject({ code: "STORE_UNKNOWN" })
@@ -273,7 +273,7 @@ describe("a store that does not answer", () => {
     await expect(limiter.reset("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
   })
 
-  test.each(["open", "closed"] as const)("does not say that something was charged, with %j", async (then) => {
+  test.each(["open", "closed"] as const)("makes charge reject under %j", async (then) => {
     const { limiter, direct, set } = setUp({ then })
     set("refuses")
     await expect(limiter.charge("k", 3)).rejects.toMatchObject({ code: "STORE_REFUSED" })
@@ -283,7 +283,7 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 1 })
   })
 
-  test("has not reset what it could not, and has what it could", async () => {
+  test("a failed reset clears no local state, and a successful one does", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 0.5 } })
     set("refuses")
     const request = async () => (await limiter.tryAcquire("k")).allowed
@@ -300,7 +300,7 @@ describe("a store that does not answer", () => {
     expect(await direct.peek("k")).toMatchObject({ remaining: 2 })
   })
 
-  test("is not asked for a turn that was had without it to be given back", async () => {
+  test("is not called to give back a turn that was booked locally", async () => {
     const bucket = { policy: tokenBucket({ capacity: 2, refill: 1, every: 1_000 }), name: "waits" }
     const { limiter, set, asked } = setUp({ then: { local: 0.5 } }, bucket)
     set("refuses")
@@ -319,7 +319,7 @@ describe("a store that does not answer", () => {
     expect(asked() - before).toBeLessThanOrEqual(1)
   })
 
-  test("leaves reservations to this process, which settles them", async () => {
+  test("leaves reservations to the process, which settles them", async () => {
     const { limiter, set } = setUp({ then: { local: 1 } })
     set("refuses")
     const { decision, settle } = await limiter.reserve("k", { cost: 4 })
@@ -328,7 +328,7 @@ describe("a store that does not answer", () => {
     expect(await limiter.peek("k")).toMatchObject({ remaining: 3, degraded: true })
   })
 
-  test("has reservations that were made here settled where they count by then", async () => {
+  test("local reservations are settled where their units count: locally, or in the store after the charge", async () => {
     const { limiter, direct, set } = setUp({ then: { local: 1 } })
     set("refuses")
     const [cancelled, exact, costlier] = await Promise.all([
@@ -350,7 +350,7 @@ describe("a store that does not answer", () => {
   })
 })
 
-describe("a reservation or a turn that is granted too late", () => {
+describe("a reservation or a turn that is granted after the deadline", () => {
   test("is given back", async () => {
     const { limiter, direct, set, release } = setUp({ then: "closed" })
     set("hangs")
@@ -374,6 +374,6 @@ test.each([
   [{ then: { share: 1 } }, 'outage.then has no field "share"'],
   [{ onChange: 1 }, "outage.onChange must be a function"],
   [{ after: 1 }, 'outage has no field "after"'],
-])("a limiter takes no outage of %o, whatever its store", (options, message) => {
+])("createLimiter rejects the outage option %o, whatever its store", (options, message) => {
   expect(() => createLimiter({ policy, outage: options as OutageOptions })).toThrow(message)
 })

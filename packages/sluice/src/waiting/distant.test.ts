@@ -29,8 +29,8 @@ function setUp(options: object = {}) {
   return { clock, store, limiter, direct, had, wait, errand, pass }
 }
 
-describe("turns of a store that is away", () => {
-  test("go to the first in line, in whatever order they arrive", async () => {
+describe("turns of a remote store", () => {
+  test("go to the first waiter, in whatever order they arrive", async () => {
     const { had, wait, errand, pass } = setUp()
     for (const name of ["a", "b", "c"]) wait(name)
     for (const i of [0, 1, 2]) errand(i).decide()
@@ -46,7 +46,7 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "b@100", "c@200"])
   })
 
-  test("are counted from when the answer arrives, so that nobody is woken too soon", async () => {
+  test("are timed from the arrival of the reply, so that no waiter wakes too soon", async () => {
     const { had, wait, errand, pass } = setUp()
     wait("a")
     wait("b")
@@ -61,7 +61,7 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "b@130"])
   })
 
-  test("go back if who asked has given up in the meantime", async () => {
+  test("are given back if the waiter has aborted meanwhile", async () => {
     const { direct, had, wait, errand, store, pass } = setUp()
     const gaveUp = new AbortController()
     wait("a")
@@ -79,7 +79,7 @@ describe("turns of a store that is away", () => {
     expect(await direct.peek("k")).toMatchObject({ retryAfter: 100 })
   })
 
-  test("that fail to come are an error for one of those who asked, and no other", async () => {
+  test("that fail reject one waiter and no other", async () => {
     const { had, wait, errand, pass } = setUp()
     for (const name of ["a", "b", "c"]) wait(name)
     errand(0).answer()
@@ -90,7 +90,7 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "b the store is out of reach", "c@100"])
   })
 
-  test("if one is refused, and who asked for it has gone with the turn of another, leave the last without", async () => {
+  test("leave the last waiter without a turn if one is refused and its waiter was served with the turn of another", async () => {
     const { had, wait, errand, pass } = setUp({ maxWait: 100 })
     wait("a")
     wait("b")
@@ -110,7 +110,7 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "c WAIT_TOO_LONG", "b@100"])
   })
 
-  test("if one is refused, or fails, of somebody who has given up, are for the others as before", async () => {
+  test("stay the same for other waiters if the request of an aborted waiter is refused or fails", async () => {
     for (const end of ["refuse", "fail"] as const) {
       const { had, wait, errand, pass } = setUp({ maxWait: 100 })
       wait("a")
@@ -135,7 +135,7 @@ describe("turns of a store that is away", () => {
     }
   })
 
-  test("keep nobody waiting for the answers to those who came later, once all others are there", async () => {
+  test("are served without waiting for the replies to later waiters", async () => {
     const { had, wait, errand, pass } = setUp()
     const gaveUp = new AbortController()
     wait("a")
@@ -156,7 +156,7 @@ describe("turns of a store that is away", () => {
     expect(had).toEqual(["a@0", "c no", "b the store is out of reach", "d@100"])
   })
 
-  test("that cannot be given back are lost, and nobody hears of it", async () => {
+  test("that cannot be given back are lost without an error", async () => {
     const { had, wait, errand, limiter, pass } = setUp()
     wait("a")
     wait("b")

@@ -65,11 +65,11 @@ function play(history: readonly Step[]): void {
   }
 }
 
-test("the first in line has the first turn, and nobody's turn ever moves back", () => {
+test("the first waiter gets the first turn, and no turn ever moves back", () => {
   fc.assert(fc.property(steps, play), { seed: 5, numRuns: 300 })
 })
 
-test("what is left over is the last turn of the store's line, in whatever order turns were heard of", () => {
+test("the turn left over is the last one in the store's queue, in whatever order turns arrived", () => {
   const booked = (at: number, turn: number): StoreReply => ({ granted: 1, levels: [], at, turn })
   const turns = [booked(1, 10), booked(2, 10), booked(3, 10), booked(3, 20)]
   const line = new Line("k")

@@ -47,7 +47,7 @@ describe.each(stores)("windows on the %s store", (store) => {
     expect(await script()).toBe(1)
   })
 
-  test("a denied attempt is forgotten where the counters of 000 and 001 count it", async () => {
+  test("a denied request is not counted where the counters of 000 and 001 count it", async () => {
     const clock = manualClock()
     const limiter = rig.limiter(store, fixedWindow({ limit: 100, window: "60s" }), clock)
     const first = `counted-000-${store}`
@@ -63,7 +63,7 @@ describe.each(stores)("windows on the %s store", (store) => {
     expect((await limiter.peek("user", { policy: raised })).remaining).toBe(20)
   })
 
-  test("who keeps asking is served again where the sliding window of 004 counts every denial", async () => {
+  test("a caller that keeps retrying passes again where the sliding window of 004 counts every denial", async () => {
     const clock = manualClock()
     const limiter = rig.limiter(store, slidingLog({ limit: 2, window: "10s" }), clock)
     let member = 0
@@ -80,7 +80,7 @@ describe.each(stores)("windows on the %s store", (store) => {
     expect(mostIn(10, ours)).toBe(2)
   })
 
-  test("a refusal comes at once where acquireSleep of 004 sleeps first", async () => {
+  test("a denial comes at once where acquireSleep of 004 sleeps first", async () => {
     const clock = manualClock(Date.parse("2025-03-15T00:17:11+08:00"))
     const startedAt = clock()
     const limiter = rig.limiter(store, fixedWindow({ limit: 16, window: "10s", align: "clock" }), clock)
