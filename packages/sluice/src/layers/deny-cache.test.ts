@@ -226,33 +226,39 @@ describe("a denial is dropped by", () => {
     expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
   })
 
-  test.each(Object.entries(gifts))("%s that runs while the reply of the store is in flight", async (_name, give) => {
-    let route: (errand: Errand) => void = soon
-    const { store, limiter } = setUp(hourly, (errand) => route(errand))
-    await limiter.tryAcquire("k", { cost: 3 })
-    route = whenTold
-    const denied = limiter.tryAcquire("k")
-    store.errands.at(-1)?.decide()
-    route = soon
-    await give(limiter as never)
-    store.errands.find((errand) => errand.kind === "ask" && errand.ask?.policies[0]?.cost === 1)?.answer()
-    expect((await denied).allowed).toBe(false)
-    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
-  })
+  test.each(Object.entries(gifts))(
+    "%s that runs while the reply of the store is in flight",
+    async (_name, give) => {
+      let route: (errand: Errand) => void = soon
+      const { store, limiter } = setUp(hourly, (errand) => route(errand))
+      await limiter.tryAcquire("k", { cost: 3 })
+      route = whenTold
+      const denied = limiter.tryAcquire("k")
+      store.errands.at(-1)?.decide()
+      route = soon
+      await give(limiter as never)
+      store.errands.find((errand) => errand.kind === "ask" && errand.ask?.policies[0]?.cost === 1)?.answer()
+      expect((await denied).allowed).toBe(false)
+      expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
+    },
+  )
 
-  test.each(Object.entries(gifts))("%s that is still in flight when the denial arrives", async (_name, give) => {
-    let route: (errand: Errand) => void = soon
-    const { store, limiter } = setUp(hourly, (errand) => route(errand))
-    await limiter.tryAcquire("k", { cost: 3 })
-    route = whenTold
-    const given = give(limiter as never)
-    const gift = store.errands.at(-1)
-    route = soon
-    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: false, source: "store" })
-    gift?.answer()
-    await given
-    expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
-  })
+  test.each(Object.entries(gifts))(
+    "%s that is still in flight when the denial arrives",
+    async (_name, give) => {
+      let route: (errand: Errand) => void = soon
+      const { store, limiter } = setUp(hourly, (errand) => route(errand))
+      await limiter.tryAcquire("k", { cost: 3 })
+      route = whenTold
+      const given = give(limiter as never)
+      const gift = store.errands.at(-1)
+      route = soon
+      expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: false, source: "store" })
+      gift?.answer()
+      await given
+      expect(await limiter.tryAcquire("k")).toMatchObject({ allowed: true, source: "store" })
+    },
+  )
 
   test.each(Object.entries(gifts))("%s on a store that replies at once", async (_name, give) => {
     const clock = manualClock()

@@ -27,6 +27,9 @@ export async function exerciseCore({
   results.left = (await limiter.peek("user:7")).policies.map(({ remaining }) => remaining).join()
   const both = combine([limiter.on("%é🙂".repeat(200)), limiter.on("user:8")])
   results.combined = (await both.tryAcquire()).allowed
+  // This loads on first use.
+  const reserved = await both.reserve()
+  results.combinedReservation = reserved.decision.allowed && (await both.reservation(reserved.id).cancel())
 
   const paced = createLimiter({
     name: "paced",
@@ -60,6 +63,7 @@ export const coreResults = {
   settled: true,
   left: "1,8",
   combined: true,
+  combinedReservation: true,
   waited: true,
   alone: "true fallback,true fallback,false fallback",
   error: "INVALID_POLICY",

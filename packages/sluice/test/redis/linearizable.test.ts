@@ -4,10 +4,10 @@ import { createLimiter, fixedWindow, type Store } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
 import type { StoreReply, StoreRequest } from "sluice/store"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { type Askers, startAskers } from "../support/asker-processes.js"
 import { askInBursts, type Recorded } from "../support/bursts.js"
 import { violationIn } from "../support/linearizable.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
+import { type Requesters, startRequesters } from "../support/requester-processes.js"
 
 const PROCESSES = 4
 const SECOND = 1e9
@@ -37,18 +37,18 @@ function firstViolation(operations: readonly Recorded[], limit: number): string 
 }
 
 describe("four processes with concurrent batches", () => {
-  let askers: Askers
+  let requesters: Requesters
   beforeAll(async () => {
-    askers = await startAskers(server.port, PROCESSES)
+    requesters = await startRequesters(server.port, PROCESSES)
   })
-  afterAll(() => askers?.stop())
+  afterAll(() => requesters?.stop())
 
   async function history(name: string, limit: number, gifts: boolean): Promise<Recorded[]> {
     const tasks = Array.from({ length: PROCESSES }, (_, i) => {
       const load = { by: `process ${i}`, seed: 1_000 + i, keys, operations: 1_500, gifts }
       return { name, limit, load }
     })
-    const works = await askers.work(tasks)
+    const works = await requesters.work(tasks)
     for (const { operations, calls } of works) expect(calls).toBeLessThan(operations.length / 2)
     const recorded = works.flatMap(({ operations }) => operations)
     expect(contended(recorded).length).toBeGreaterThan(500)

@@ -1,10 +1,10 @@
 import { Redis } from "ioredis"
 import { createLimiter, fixedWindow } from "sluice"
 import { ioredis, type RedisClient, redisStore } from "sluice/redis"
-import type { Task, Work } from "./asker-processes.js"
 import { askInBursts } from "./bursts.js"
+import type { Task, Work } from "./requester-processes.js"
 
-// A worker process that sends requests: `asker.ts <port of Redis>`. It prints "ready" and replies to each task with a report.
+// A worker process that sends requests: `requester.ts <port of Redis>`. It prints "ready" and replies to each task with a report.
 const client = new Redis(Number(process.argv[2]), "127.0.0.1")
 const through = ioredis(client)
 let calls = 0

@@ -14,14 +14,14 @@ export interface Work {
   readonly calls: number
 }
 
-export interface Askers {
+export interface Requesters {
   /** Gives all processes their tasks at the same time. */
   work(tasks: readonly Task[]): Promise<Work[]>
   stop(): Promise<void>
 }
 
 /** Starts processes that run the source of the library against the Redis on this port. */
-export async function startAskers(port: number, count: number): Promise<Askers> {
-  const { work, kill } = await startWorkers<Task, Work>("asker.ts", [String(port)], count)
+export async function startRequesters(port: number, count: number): Promise<Requesters> {
+  const { work, kill } = await startWorkers<Task, Work>("requester.ts", [String(port)], count)
   return { work, stop: kill }
 }
