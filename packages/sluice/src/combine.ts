@@ -241,16 +241,13 @@ function checkClaims(claims: unknown): asserts claims is readonly Claim[] {
 function refuseStrangers(all: readonly Behind[]): void {
   const [first] = all
   if (all.every(({ baseStore, rules }) => baseStore === first?.baseStore && rules === first.rules)) return
-  throw new SluiceError("INVALID_OPTION", "the limiters that are combined must share a store, and its rules")
+  throw new SluiceError("INVALID_OPTION", "combined limiters must share a store and its rules")
 }
 
 function refuseTwice(claims: readonly Behind[]): void {
   const places = new Set(claims.map(({ limiter, key }) => `${limiter.length}:${limiter}${key}`))
   if (places.size === claims.length) return
-  throw new SluiceError(
-    "INVALID_OPTION",
-    "the same limiter and key are combined twice. Combine them once, with the sum of the costs",
-  )
+  throw new SluiceError("INVALID_OPTION", "the same limiter and key are combined twice; add up their costs")
 }
 
 function acrossSlots(): SluiceError {

@@ -15,7 +15,7 @@ function setUp() {
 }
 
 const message =
-  'cost must be a record by policy name, such as { "requests": …, "tokens": … }, got a cost of 5, which would charge every policy'
+  'cost must be a record by policy name, such as { "requests": …, "tokens": … }, got a cost of 5'
 
 describe("a plain number over several policies", () => {
   test("is rejected in every call, by types and at run time", async () => {

@@ -62,11 +62,10 @@ export function namePolicies(value: unknown, scopeOf: (name: string) => PolicyRe
     )
   }
   const entries = Object.entries(value)
-  if (entries.length === 0) throw new SluiceError("INVALID_POLICY", "a record of policies needs at least one")
-  if (entries.length > MOST_POLICIES) {
+  if (entries.length === 0 || entries.length > MOST_POLICIES) {
     throw new SluiceError(
       "INVALID_POLICY",
-      `a record has at most ${MOST_POLICIES} policies, got ${entries.length}; names must not come from user input`,
+      `a record has 1 to ${MOST_POLICIES} policies, got ${entries.length}; names must not come from user input`,
     )
   }
   return entries.map(([name, policy]) => {
@@ -139,7 +138,7 @@ function byName<Name extends string>(
 function skipZeros<C extends Charge>(charged: C[]): C[] {
   const left = charged.filter(({ cost }) => cost > 0)
   if (left.length > 0) return left
-  throw new SluiceError("INVALID_COST", "cost is 0 for every policy: nothing to charge")
+  throw new SluiceError("INVALID_COST", "cost is 0 for every policy")
 }
 
 /** Whether a limiter has a single policy, whose cost is a number. */
@@ -157,7 +156,7 @@ function costOfAll(named: Named, got: string): SluiceError {
   const example = named.map(({ name }) => `${JSON.stringify(name)}: …`).join(", ")
   return new SluiceError(
     "INVALID_COST",
-    `cost must be a record by policy name, such as { ${example} }, got ${got}, which would charge every policy`,
+    `cost must be a record by policy name, such as { ${example} }, got ${got}`,
   )
 }
 

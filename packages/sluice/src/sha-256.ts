@@ -44,7 +44,14 @@ function mix(state: Int32Array, rounds: Int32Array): void {
     const second = rotate(y, 17) ^ rotate(y, 19) ^ (y >>> 10)
     words[i] = ((words[i - 16] as number) + first + (words[i - 7] as number) + second) | 0
   }
-  let [a, b, c, d, e, f, g, h] = state as unknown as Eight
+  let a = state[0] as number
+  let b = state[1] as number
+  let c = state[2] as number
+  let d = state[3] as number
+  let e = state[4] as number
+  let f = state[5] as number
+  let g = state[6] as number
+  let h = state[7] as number
   for (let i = 0; i < 64; i += 1) {
     const sums = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
     const first = (h + sums + ((e & f) ^ (~e & g)) + (rounds[i] as number) + (words[i] as number)) | 0
@@ -59,11 +66,15 @@ function mix(state: Int32Array, rounds: Int32Array): void {
     b = a
     a = (first + second) | 0
   }
-  const mixed: Eight = [a, b, c, d, e, f, g, h]
-  for (const [i, word] of mixed.entries()) state[i] = (state[i] as number) + word
+  state[0] = (state[0] as number) + a
+  state[1] = (state[1] as number) + b
+  state[2] = (state[2] as number) + c
+  state[3] = (state[3] as number) + d
+  state[4] = (state[4] as number) + e
+  state[5] = (state[5] as number) + f
+  state[6] = (state[6] as number) + g
+  state[7] = (state[7] as number) + h
 }
-
-type Eight = [number, number, number, number, number, number, number, number]
 
 function fractionsOfRoots() {
   const primes: number[] = []
