@@ -39,7 +39,7 @@ describe.each(stores)("names of policies that are made up (%s)", (_, make) => {
   })
 
   test("are refused in a record of more than 64", async () => {
-    expect(() => createLimiter({ policy: named(65), store: make() })).toThrow("at most 64 policies")
+    expect(() => createLimiter({ policy: named(65), store: make() })).toThrow("1 to 64 policies")
   })
 })
 

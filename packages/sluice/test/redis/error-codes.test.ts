@@ -91,7 +91,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
         local(perHour, { store })
         local(tokenBucket({ capacity: 2, refill: 1, every: "1h" }), { store })
       },
-      says: /\. Give one of them another name, or close it\. After a reload in development, close the old limiter first/,
+      says: /\. Rename or close one of them; after a hot reload, close the old limiter$/,
     },
   },
   NOT_INITIALIZED: {
