@@ -9,7 +9,7 @@ export interface ServerContext {
   readonly log: Logger
   /** All metrics of this process. */
   readonly metrics: Registry
-  /** The busiest and the most denied keys in this process. */
+  /** The busiest and the most denied keys. */
   readonly topKeys: TopKeys
   /** Aborted when the server begins to drain: it takes no new work, and long polls should end. */
   readonly draining: AbortSignal

@@ -33,7 +33,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     onError: once((error) => log.warn({ error: error.message }, "Redis")),
   })
   const draining = new AbortController()
-  const context: ServerContext = { engine, log, metrics, topKeys: topKeys(), draining: draining.signal }
+  const counted = topKeys({ store: engine.store, every: "1s" })
+  const context: ServerContext = { engine, log, metrics, topKeys: counted, draining: draining.signal }
   const listeners: Listener[] = []
   const start = async (listen: typeof listenHttp, address: Config["listen"]["http"]) => {
     if (address === undefined) return undefined

@@ -42,7 +42,7 @@ export function limiterRoutes({ engine, topKeys }: ServerContext): Route[] {
     {
       method: "GET",
       url: "/v1/top",
-      summary: "Lists the busiest and the most denied keys of each limiter in this process.",
+      summary: "Lists the busiest and the most denied keys of each limiter, over all servers on one store.",
       isAdmin: true,
       query: objectSchema({ count: digitsSchema(MOST_KEYS) }, []),
       success: {
@@ -52,7 +52,10 @@ export function limiterRoutes({ engine, topKeys }: ServerContext): Route[] {
       },
       async handler(request) {
         const { count = "20" } = request.query as { count?: string }
-        return topKeys.report(Math.min(Number(count), MOST_KEYS))
+        const most = Math.min(Number(count), MOST_KEYS)
+        // While the store does not answer, this process has only its own counts.
+        const merged = await topKeys.merged(most).catch(() => undefined)
+        return merged?.reports ?? topKeys.report(most)
       },
     },
   ]

@@ -9,6 +9,7 @@ function report(limiter: string, busiest: Counts, denied: Counts = {}): TopKeysR
     keys: Object.entries(counts).map(([key, count]) => ({ key, count, error: 0 })),
     total: 0,
     errorBound: 0,
+    unlisted: 0,
   })
   return { limiter, busiest: list(busiest), denied: list(denied) }
 }
