@@ -15,7 +15,16 @@ const bin = (name) => join(root, "node_modules/.bin", name)
 try {
   run("npm", "pack", "--silent", "--workspace", "sluice", "--pack-destination", folder)
   const tarball = join(folder, readdirSync(folder)[0])
-  run("npm", "pack", "--silent", "--workspace", "@sluice/server", "--pack-destination", folder)
+  run(
+    "npm",
+    "pack",
+    "--silent",
+    "--ignore-scripts",
+    "--workspace",
+    "@sluice/server",
+    "--pack-destination",
+    folder,
+  )
   const server = join(
     folder,
     readdirSync(folder).find((name) => name.startsWith("sluice-server")),

@@ -1,5 +1,14 @@
-// Copies the documents into packages/sluice for its tarball: without pictures, translations and benchmarks, and with links that resolve there.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+// Copies the documents into packages/sluice for its tarball: without pictures, translations, benchmarks and design pages, and with links that
+// resolve there. The pages of the server go to packages/server.
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -7,12 +16,17 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 const target = join(root, "packages/sluice")
 const manifest = JSON.parse(readFileSync(join(target, "package.json"), "utf8"))
 
+/** The pages of the server, which are in its own package. */
+const ofServer = ["service", "envoy", "proxies", "command-line"].map((name) => `docs/${name}.md`)
+/** Left out: the longest page by far, pages for contributors, and those of the server. */
+const isLeftOut = (file) =>
+  file === "docs/benchmarks.md" || file.startsWith("docs/design/") || ofServer.includes(file)
+
 const pages = ["README.md", "CHANGELOG.md", "COMPATIBILITY.md", "SECURITY.md"]
 const docs = readdirSync(join(root, "docs"), { recursive: true })
   .filter((file) => file.endsWith(".md") && !/\.[a-z]{2}(-[A-Z]{2})?\.md$/.test(file))
   .map((file) => posix.join("docs", file.replaceAll("\\", "/")))
-  // The longest page by far, and nothing that a reader of the code needs.
-  .filter((file) => file !== "docs/benchmarks.md")
+  .filter((file) => !isLeftOut(file))
 const copied = new Set([...pages, ...docs, "LICENSE"].filter((file) => existsSync(join(root, file))))
 
 /** Where the repository is on the web, at the tag of this version; undefined while package.json does not say. */
@@ -29,7 +43,13 @@ function linkFrom(page, link, bang, text, address) {
   if (/^[a-z]+:|^#/.test(address)) return link
   const [path, anchor] = address.split("#")
   const file = posix.normalize(posix.join(posix.dirname(page), path)).replace(/\/$/, "")
-  if (!bang && (copied.has(file) || docs.some((other) => other.startsWith(`${file}/`)))) return link
+  if (!bang && ofServer.includes(page) && ofServer.includes(file)) return link
+  if (
+    !bang &&
+    !ofServer.includes(page) &&
+    (copied.has(file) || docs.some((other) => other.startsWith(`${file}/`)))
+  )
+    return link
   if (web) return `${bang}[${text}](${web}${file}${bang ? "?raw=true" : ""}${anchor ? `#${anchor}` : ""})`
   return bang ? "" : text
 }
@@ -45,6 +65,12 @@ function forTarball(page, text) {
     .join("")
 }
 
+const server = join(root, "packages/server/docs")
+rmSync(server, { recursive: true, force: true })
+mkdirSync(server, { recursive: true })
+for (const file of ofServer) {
+  writeFileSync(join(server, posix.basename(file)), forTarball(file, readFileSync(join(root, file), "utf8")))
+}
 rmSync(join(target, "docs"), { recursive: true, force: true })
 for (const file of readdirSync(target)) if (file.endsWith(".md")) rmSync(join(target, file))
 for (const file of copied) {
@@ -52,4 +78,5 @@ for (const file of copied) {
   mkdirSync(dirname(join(target, file)), { recursive: true })
   writeFileSync(join(target, file), file.endsWith(".md") ? forTarball(file, text) : text)
 }
+copyFileSync(join(root, "LICENSE"), join(root, "packages/server/LICENSE"))
 console.log(`${copied.size} documents copied to ${relative(root, target)}`)

@@ -6,6 +6,7 @@ import { ConfigError } from "./problems.js"
 import { readDomain } from "./read-domain.js"
 import { readLimiter, readOutage } from "./read-limiter.js"
 import { readDuration } from "./read-policy.js"
+import { withoutPassword } from "./without-password.js"
 
 export const configKeys = [
   ...["listen", "admin", "store", "outage", "limiters", "http", "log"],
@@ -186,7 +187,7 @@ function readServers(map: Cursor, env: Environment): Servers | undefined {
 
 function checkUrl(cursor: Cursor, text: string): string {
   const problem = redisUrlProblem(text)
-  if (problem !== undefined) cursor.fail(`${cursor.label} ${problem}, got ${shown(text)}`)
+  if (problem !== undefined) cursor.fail(`${cursor.label} ${problem}, got ${shown(withoutPassword(text))}`)
   return text
 }
 
