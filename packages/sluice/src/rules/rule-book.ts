@@ -25,6 +25,9 @@ export interface StoredRule {
 /** Called when the rules of some keys have changed. */
 export type ChangeListener = (limiter: string, matches: (key: string) => boolean) => void
 
+/** Shared by all rules that block or allow. */
+const noPolicies: ActiveRule["policies"] = new Map()
+
 const books = new WeakMap<Store, RuleBook>()
 
 export class RuleBook {
@@ -159,9 +162,12 @@ export class RuleBook {
     const rule = JSON.parse(value) as StoredRule
     this.stored.set(field, rule)
     const { action, until = Number.POSITIVE_INFINITY } = rule
-    const policies = new Map(
-      Object.entries(rule.policies ?? {}).map(([name, policy]) => [escaped(name), this.#policyOf(policy)]),
-    )
+    const policies =
+      rule.policies === undefined
+        ? noPolicies
+        : new Map(
+            Object.entries(rule.policies).map(([name, policy]) => [escaped(name), this.#policyOf(policy)]),
+          )
     this.index.set(limiter, target, { action, policies, until })
     if (until === Number.POSITIVE_INFINITY) return
     this.#ends.set(field, until)

@@ -1,5 +1,6 @@
 import type { Policy } from "../policy.js"
 import { escaped } from "../state-key.js"
+import { KeyFilter } from "./key-filter.js"
 
 /** A rule as a process applies it. */
 export interface ActiveRule {
@@ -12,6 +13,8 @@ export interface ActiveRule {
 
 interface OfLimiter {
   readonly exact: Map<string, ActiveRule>
+  /** The keys of `exact`. */
+  readonly filter: KeyFilter
   readonly prefixes: Map<string, ActiveRule>
   /** How many prefixes there are of each length, and the lengths, longest first. */
   readonly counts: Map<number, number>
@@ -31,7 +34,7 @@ export class RuleIndex {
   find(limiter: string, key: string, now: () => number): ActiveRule | undefined {
     const rules = this.#size === 0 ? undefined : this.#byLimiter.get(limiter)
     if (rules === undefined) return undefined
-    const exact = rules.exact.get(key)
+    const exact = rules.filter.mayHave(key) ? rules.exact.get(key) : undefined
     if (exact !== undefined && isActive(exact, now)) return exact
     for (const length of rules.lengths) {
       if (length > key.length) continue
@@ -45,13 +48,20 @@ export class RuleIndex {
     const name = escaped(limiter)
     let rules = this.#byLimiter.get(name)
     if (rules === undefined) {
-      rules = { exact: new Map(), prefixes: new Map(), counts: new Map(), lengths: [] }
+      rules = {
+        exact: new Map(),
+        filter: new KeyFilter(),
+        prefixes: new Map(),
+        counts: new Map(),
+        lengths: [],
+      }
       this.#byLimiter.set(name, rules)
     }
     const map = target.isPrefix ? rules.prefixes : rules.exact
     const before = map.size
     if (rule === undefined) map.delete(target.text)
     else map.set(target.text, rule)
+    if (rule !== undefined && !target.isPrefix) rules.filter.add(target.text, rules.exact)
     this.#size += map.size - before
     if (!target.isPrefix || map.size === before) return
     const { length } = target.text
