@@ -50,6 +50,7 @@ export function barsOf(results: readonly Result[]): Bar[] {
   const hot = groupOf("hot keys and leases")
   const memory = groupOf("memory store")
   const http = groupOf("HTTP, to the framework's usual limiter")
+  const service = groupOf("rate limit server")
 
   return [
     ...Object.entries({ 1: 0.85, 8: 0.95, 32: 1.7, 256: 3, 1024: 3 }).map(([level, least]) =>
@@ -159,6 +160,19 @@ export function barsOf(results: readonly Result[]): Bar[] {
           ratio(`http-${framework}-redis`, "sluice, allowed", `${usual}, allowed`, "addedCpu"),
         ),
       ],
+    ),
+
+    ...["http", "grpc"].map((protocol) =>
+      service.bar(
+        `${protocol === "http" ? "HTTP" : "gRPC"}, memory: requests/s, to the same route with a stubbed limiter`,
+        { least: 0.7 },
+        ratio(`service-${protocol}`, "sluice", "stubbed", "requests"),
+      ),
+    ),
+    service.bar(
+      "HTTP, Redis, 1,000 callers: errors",
+      { most: 0 },
+      figure("service-redis", "sluice", "errors"),
     ),
   ]
 

@@ -21,6 +21,7 @@ export const sections = [
   "waiting",
   "memory",
   "http",
+  "service",
 ] as const
 export type Section = (typeof sections)[number]
 

@@ -23,6 +23,7 @@ import type { Result } from "./rounds.js"
 const loop = ["rate", "nodeCpu", "redisCpu", "p50", "p99", "errors"]
 const fleet = ["rate", "redisCpu", "nodeCpu", "perCall", "p50", "p99", "errors"]
 const http = ["requests", "share", "serverCpu", "addedCpu", "httpP99", "errors"]
+const service = ["requests", "ofStub", "serverCpu", "httpP50", "httpP99", "errors"]
 const waiting = ["grantRate", "rateUsed", "longestGap", "ofLimit", "scriptsPerGrant", "commandsPerGrant"]
 
 /** What stands between `<!-- bench:name -->` and `<!-- /bench:name -->`. */
@@ -56,6 +57,7 @@ const blocks: Record<string, Block> = {
   "http-fastify": several(["http-fastify-memory", "http-fastify-redis"], http),
   "http-koa": several(["http-koa-memory", "http-koa-redis"], http),
   "http-hono": several(["http-hono-memory", "http-hono-redis"], http),
+  service: several(["service-http", "service-grpc", "service-redis"], service),
 }
 
 const charts: Record<

@@ -30,6 +30,7 @@ export const show: Record<string, { head: string; as: (value: number) => string;
   longestHold: { head: "longest call µs", ...hold },
   requests: { head: "requests/s", as: number(0), spread: true },
   share: { head: "of the bare framework", as: percent },
+  ofStub: { head: "of the stub", as: percent },
   serverCpu: { head: "server µs", as: number(1), spread: true },
   addedCpu: { head: "added µs", as: number(1) },
   httpP50: { head: "p50 ms", as: number(0) },

@@ -1,5 +1,5 @@
 // Makes sure that the tests find the programs they start: a Redis server, what makes certificates for it and sets its clock,
-// a browser, and the other JavaScript runtimes. Installs Debian's packages where it may, and says what to install elsewhere.
+// proxies, a browser, and the other JavaScript runtimes. Installs Debian's packages where it may, and says what to install elsewhere.
 // With --server, for benchmarks, only the server.
 import { spawn } from "node:child_process"
 import { accessSync, constants, existsSync, readFileSync } from "node:fs"
@@ -10,7 +10,8 @@ import { withoutServices } from "./without-services.mjs"
 const serverOnly = process.argv.includes("--server")
 
 function onPath(command) {
-  return (process.env.PATH ?? "").split(delimiter).some((folder) => {
+  // Debian has nginx in a folder that is on the PATH of root only.
+  return [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin"].some((folder) => {
     try {
       accessSync(join(folder, command), constants.X_OK)
       return true
@@ -25,7 +26,7 @@ function missing() {
   const packages = []
   if (!onPath("redis-server") && !onPath("valkey-server")) packages.push("redis-server")
   if (serverOnly) return packages
-  packages.push(...["openssl", "faketime"].filter((name) => !onPath(name)))
+  packages.push(...["openssl", "faketime", "curl", "nginx", "caddy"].filter((name) => !onPath(name)))
   const browsers = ["chromium", "chromium-browser", "google-chrome"]
   if (process.platform === "linux" && !browsers.some(onPath)) packages.push("chromium")
   return packages

@@ -16,6 +16,7 @@ import { policies, threePolicies } from "./policies.js"
 import { policyCount } from "./policy-count.js"
 import { redisMemory } from "./redis-memory.js"
 import { scriptDelivery } from "./script-delivery.js"
+import { service } from "./service.js"
 import { waiting } from "./waiting.js"
 
 /** All cases, in the order in which they run. */
@@ -43,4 +44,5 @@ export const cases: readonly Case[] = [
   memoryNew,
   memoryScale,
   ...httpCases,
+  service,
 ]

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import type { Address, Config } from "../config/config.js"
 import { loadSources, watchConfig } from "../config/load.js"
 import { parseAddress, readConfig, redisUrlProblem } from "../config/read-config.js"
+import { withoutPassword } from "../config/without-password.js"
 import { type RunningServer, serve } from "../serve.js"
 import { startWorkers } from "../workers.js"
 import { type Arguments, type Command, integerOption, optionOf, UsageError } from "./command.js"
@@ -27,7 +28,8 @@ export const serveCommand: Command = {
   async run(args, terminal) {
     const paths = args.options.get("config") ?? [sample]
     const adapt = overrides(args)
-    const config = adapt(readConfig(loadSources(paths), terminal.env))
+    const sources = loadSources(paths)
+    const config = adapt(readConfig(sources, terminal.env))
     if (args.options.has("print-config")) {
       terminal.out(printed(config))
       return 0
@@ -39,6 +41,13 @@ export const serveCommand: Command = {
       )
     }
     if (workers > 1) return startWorkers(workers, terminal)
+    // From here on, because the signal ends a process that does not listen for it.
+    let hasHungUp = false
+    let reload = () => {
+      hasHungUp = true
+    }
+    const onHangUp = () => reload()
+    process.on("SIGHUP", onHangUp)
     const server = await serve(config)
     const watch = watchConfig(
       paths,
@@ -47,12 +56,14 @@ export const serveCommand: Command = {
         const problems = String((error as Error).message)
         server.context.log.error({ problems }, "the new configuration is refused; the old one stays in force")
       },
+      sources,
     )
-    process.on("SIGHUP", watch.reload)
+    reload = watch.reload
+    if (hasHungUp) reload()
     if (terminal.isInteractive || args.options.get("config") === undefined) terminal.err(greeting(server))
     await aborted(terminal.signal)
     watch.stop()
-    process.off("SIGHUP", watch.reload)
+    process.off("SIGHUP", onHangUp)
     server.context.log.info("draining")
     await server.close()
     return 0
@@ -71,7 +82,7 @@ function overrides(args: Arguments): (config: Config) => Config {
   }
   const [http, grpc, redis] = [address("http"), address("grpc"), optionOf(args, "redis")]
   const problem = redis === undefined ? undefined : redisUrlProblem(redis)
-  if (problem !== undefined) throw new UsageError(`--redis ${problem}, got ${redis}`)
+  if (problem !== undefined) throw new UsageError(`--redis ${problem}, got ${withoutPassword(redis ?? "")}`)
   return (config) => ({
     ...config,
     listen: {
@@ -92,14 +103,6 @@ function printed(config: Config): string {
     return value instanceof Map ? Object.fromEntries(value) : value
   }
   return `${JSON.stringify(config, hide, 2)}\n`
-}
-
-/** Hides the password of a URL, which may contain colons and at signs. ioredis also takes one from the query. */
-function withoutPassword(text: string): string {
-  const url = new URL(text)
-  if (url.password !== "") url.password = "hidden"
-  for (const name of url.searchParams.keys()) if (/password/i.test(name)) url.searchParams.set(name, "hidden")
-  return url.href
 }
 
 function greeting({ http, grpc, context }: RunningServer): string {

@@ -38,19 +38,18 @@ export function watchConfig(
   paths: readonly string[],
   onConfig: (config: Config) => void,
   onError: (error: unknown) => void,
+  /** The sources in force. A change since they were read is a new content. Default: the files as they are now. */
+  initial?: readonly ConfigSource[],
 ): Watch {
-  let known = attempt(() => textOf(loadSources(paths)))
+  let known = initial === undefined ? snapshot(paths).text : textOf(initial)
   const look = (isForced: boolean) => {
+    const { text, read } = snapshot(paths)
+    if (text === known && !isForced) return
+    known = text
     try {
-      const sources = loadSources(paths)
-      const text = textOf(sources)
-      if (text === known && !isForced) return
-      known = text
-      onConfig(readConfig(sources))
+      onConfig(read())
     } catch (error) {
-      const text = `unusable: ${String(error)}`
-      if (text !== known || isForced) onError(error)
-      known = text
+      onError(error)
     }
   }
   const timer = setInterval(look, INTERVAL, false).unref()
@@ -61,10 +60,15 @@ function textOf(sources: readonly ConfigSource[]): string {
   return JSON.stringify(sources)
 }
 
-function attempt<T>(call: () => T): T | undefined {
+/** The present content of the files: a text to compare, and a function that reads it. */
+function snapshot(paths: readonly string[]): { readonly text: string; read(): Config } {
   try {
-    return call()
-  } catch {
-    return undefined
+    const sources = loadSources(paths)
+    return { text: textOf(sources), read: () => readConfig(sources) }
+  } catch (error) {
+    const read = () => {
+      throw error
+    }
+    return { text: String(error), read }
   }
 }

@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs"
+import { Client, credentials } from "@grpc/grpc-js"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { command, type RedisServer, startRedis } from "../../../sluice/test/support/redis-server.js"
+import { freePort, until } from "../../../sluice/test/support/server-process.js"
+import { temporaryFile } from "../support/folder.js"
+import { acquire, send } from "../support/http.js"
+import { type Service, sluice, startService } from "../support/service.js"
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterAll(() => redis.stop())
+
+// Each test starts three processes, on cores that other tests use.
+vi.setConfig({ testTimeout: 120_000 })
+
+const text = (limit: number) =>
+  `limiters: { api: { policy: { algorithm: fixedWindow, limit: ${limit}, window: 1h } } }\n`
+
+async function startWithWorkers(
+  file = temporaryFile("sluice.yaml", text(100)),
+  options = {},
+  more: readonly string[] = [],
+): Promise<Service> {
+  await command(redis.port, "FLUSHALL")
+  const port = await freePort()
+  const args = ["--config", file, "--redis", redis.url, "--workers", "2", ...more]
+  const service = await startService(args, { port, ...options })
+  await service.logged("HTTP listens", 2)
+  return service
+}
+
+function workersOf({ pid }: Service): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim()
+  const isWorker = (child: number) =>
+    readFileSync(`/proc/${child}/environ`, "utf8").includes("NODE_UNIQUE_ID=")
+  return text === "" ? [] : text.split(" ").map(Number).filter(isWorker)
+}
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test("two workers on Redis share the listener and admit exactly the limit", async () => {
+  const service = await startWithWorkers()
+  const workers = workersOf(service)
+  expect(workers).toHaveLength(2)
+  const replies = await Promise.all(Array.from({ length: 200 }, () => acquire(service, "api", { key: "a" })))
+  expect(replies.filter(({ status }) => status === 200)).toHaveLength(100)
+  expect(replies.filter(({ status }) => status === 429)).toHaveLength(100)
+  expect(await service.stop()).toBe(0)
+  expect(workers.filter(isAlive)).toEqual([])
+  expect(service.log.filter(({ msg }) => msg === "draining")).toHaveLength(2)
+})
+
+test("workers share the listener for gRPC, too", async () => {
+  const port = await freePort()
+  const service = await startWithWorkers(undefined, {}, ["--grpc", `127.0.0.1:${port}`])
+  const asIs = (bytes: Buffer) => bytes
+  const check = () =>
+    new Promise((resolve, reject) => {
+      const options = { "grpc.use_local_subchannel_pool": 1 }
+      const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), options)
+      client.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, Buffer.alloc(0), (error, reply) => {
+        client.close()
+        if (error === null) resolve([...(reply ?? [])])
+        else reject(error)
+      })
+    })
+  // Field 1 is the status, and 1 is SERVING.
+  const replies = await Promise.all(Array.from({ length: 10 }, check))
+  expect(replies).toEqual(Array.from({ length: 10 }, () => [8, 1]))
+  expect(await service.stop()).toBe(0)
+  await expect(check()).rejects.toThrow("UNAVAILABLE")
+})
+
+test("several workers need Redis: with a memory store the command ends with exit code 2", async () => {
+  const file = temporaryFile("sluice.yaml", text(1))
+  const program = sluice([
+    "serve",
+    "--config",
+    file,
+    "--http",
+    "127.0.0.1:0",
+    "--grpc",
+    "off",
+    "--workers",
+    "2",
+  ])
+  expect(await program.ended).toBe(2)
+  expect(program.stderr).toContain("--workers needs Redis")
+})
+
+test("a worker that is killed is replaced, and the others go on", async () => {
+  const service = await startWithWorkers()
+  const [first = 0, second = 0] = workersOf(service)
+  process.kill(first, "SIGKILL")
+  // Until then, Node hands connections to the worker that is gone.
+  await until("the parent has noticed", async () =>
+    service.stderr.includes(`worker ${first} ended (SIGKILL)`),
+  )
+  const replies = await Promise.all(Array.from({ length: 20 }, () => acquire(service, "api", { key: "b" })))
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+  await service.logged("HTTP listens", 3)
+  const workers = workersOf(service)
+  expect(workers).toHaveLength(2)
+  expect(workers).toContain(second)
+  expect(workers).not.toContain(first)
+  expect(await service.stop()).toBe(0)
+})
+
+test("Ctrl-C, which signals the whole process group, stops all workers with exit code 0", async () => {
+  const service = await startWithWorkers(undefined, { hasOwnGroup: true })
+  const workers = workersOf(service)
+  process.kill(-service.pid, "SIGINT")
+  expect(await service.ended).toBe(0)
+  expect(workers.filter(isAlive)).toEqual([])
+})
+
+test("SIGHUP reloads the configuration of all workers", async () => {
+  const file = temporaryFile("sluice.yaml", text(100))
+  const service = await startWithWorkers(file)
+  service.signal("SIGHUP")
+  await service.logged("configuration reloaded", 2)
+  expect(await service.stop()).toBe(0)
+})
+
+test("workers that cannot listen end the command instead of being replaced for ever", async () => {
+  const service = await startWithWorkers()
+  const file = temporaryFile("sluice.yaml", text(1))
+  const args = ["serve", "--config", file, "--redis", redis.url, "--workers", "2", "--grpc", "off"]
+  const second = sluice([...args, "--http", `127.0.0.1:${service.port}`])
+  expect(await second.ended).toBe(3)
+  expect((await send(`${service.url}/healthz`)).status).toBe(200)
+})
+
+test("when the parent process is killed, its workers end", async () => {
+  const service = await startWithWorkers()
+  const workers = workersOf(service)
+  await service.kill()
+  await until("the workers are gone", async () => !workers.some(isAlive))
+})
