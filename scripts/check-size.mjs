@@ -11,7 +11,12 @@ const [folder = "packages/sluice", tarball] = process.argv.slice(2)
  * chunk of its own and does not count.
  */
 async function coreSize() {
-  const bundle = await rolldown({ input: join(folder, "dist/index.js"), platform: "browser" })
+  const bundle = await rolldown({
+    input: join(folder, "dist/index.js"),
+    platform: "browser",
+    // Keeps what the core shares with later chunks in the core, as in the bundle of an application.
+    preserveEntrySignatures: "allow-extension",
+  })
   const { output } = await bundle.generate({ format: "esm", minify: true })
   await bundle.close()
   const chunks = new Map(output.map((chunk) => [chunk.fileName, chunk]))
@@ -32,7 +37,7 @@ function unpackedSize() {
   return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
 }
 
-const sizes = [["core, bundled for a browser, gzipped", await coreSize(), 25_000]]
+const sizes = [["core, bundled for a browser, gzipped", await coreSize(), 26_624]]
 if (tarball !== undefined) {
   sizes.push(
     ["tarball, packed", statSync(tarball).size, 300_000],
