@@ -59,7 +59,7 @@ const inLua = {
   slidingWindow: log,
   tokenBucket: bucket,
   leakyBucket: bucket,
-} as Record<Policy["algorithm"], LuaAlgorithm<unknown>>
+} satisfies Record<Policy["algorithm"], unknown> as Record<Policy["algorithm"], LuaAlgorithm<unknown>>
 
 /** The name of a policy's algorithm in Lua, and its parameters for a cost. */
 export function encodedPolicy(policy: Policy, cost: number): [string, Readonly<Record<string, number>>] {
