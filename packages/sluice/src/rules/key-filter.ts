@@ -1,4 +1,4 @@
-import { codeAt } from "../stores/redis/escaped-key.js"
+import { codeAt } from "../stores/redis/keys.js"
 
 /** How many characters of a key are hashed: the last ones, in which keys differ most. */
 const HASHED = 16

@@ -7,7 +7,7 @@ import {
   type StateRef,
   type StoreReply,
 } from "sluice/store"
-import { encodedPolicy } from "../../src/stores/redis/lua-algorithms.js"
+import { encodedPolicy } from "../../src/stores/redis/protocol.js"
 import { readCall } from "../support/lua-call.js"
 import { limitOf } from "../support/policy-kinds.js"
 

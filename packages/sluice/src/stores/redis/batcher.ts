@@ -3,8 +3,7 @@ import { Deferred, microtask } from "../../deferred.js"
 import { SluiceError } from "../../errors.js"
 import type { PolicyRequest, StoreReply } from "../../store.js"
 import { tagOf } from "./keys.js"
-import { workOf } from "./lua-algorithms.js"
-import { type LuaRequest, type QueuedRequest, stateOf } from "./protocol.js"
+import { type LuaRequest, type QueuedRequest, stateOf, workOf } from "./protocol.js"
 
 /** Answers a batch with one call, and says when that is over. It never throws. */
 export type SendBatch = (batch: readonly Coalesced[], done: () => void) => void

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { escaped, policyRef } from "../../state-key.js"
-import { escapedKey } from "./escaped-key.js"
-import { TAGS, tagOf } from "./keys.js"
+import { escapedKey, TAGS, tagOf } from "./keys.js"
 
 const ref = policyRef("api", "default")
 const tagsOf = (keys: readonly string[]) => keys.map((key) => tagOf({ ref, key }))
