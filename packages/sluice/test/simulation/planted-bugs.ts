@@ -146,12 +146,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     }),
   },
   {
-    name: "a turn that was given back goes to many",
+    name: "a turn that was given back goes to two",
     server: (store) =>
       changed(store, {
         leave(turn) {
           store.leave(turn)
-          store.giveBack(turn.policies.map((policy) => ({ ...policy, cost: policy.cost * 4 })))
+          store.leave(turn)
         },
       }),
   },
