@@ -20,6 +20,7 @@ const targets = {
     "stores/redis/lua/give-back.lua",
     "stores/redis/lua/debt.lua",
     "stores/redis/lua/bookings.lua",
+    "stores/redis/lua/inspect.lua",
     "stores/redis/lua/run.lua",
   ],
   // Each runs as a script of its own.

@@ -1,4 +1,4 @@
--- Bookings: spends at a turn ahead, turns that are given back, and what operators see of them.
+-- Bookings: spends at a turn ahead, and turns that are given back.
 --
 -- A receipt is the time of the booking, and for each policy its queue states after and before the booking.
 
@@ -65,34 +65,3 @@ local function leave(plan, given)
   add_to_reply(0)
 end
 modes.leave = { answer = leave, may_reread = true, checks_resets = true, notes = 0 }
-
--- Returns how many gaps between booked turns a request can still take.
-local function count_gaps(algorithm, view)
-  local count, width = 0, 7 * algorithm.queue_width
-  for from = 1, view.gaps and #view.gaps or 0, 2 * width do
-    if not algorithm.is_over(view, time_at(view.gaps, from + width)) then count = count + 1 end
-  end
-  return count
-end
-
--- Inspects: a peek that also reports what is stored. It writes nothing, so it runs on replicas too.
--- Replies like a peek. Then for each policy: when its state expires (0: there is none), the µs until a turn (-1: never), its queue
--- state. Then the most gaps that a policy has. Then of the reservation: the time of its debit and its expiry, 0 and 0 if there is none.
-local function inspect(plan)
-  spend_or_peek(plan, 1)
-  local gaps = 0
-  for _, policy in ipairs(plan.policies) do
-    local view, algorithm = read(policy), policy.algorithm
-    local wait = algorithm.turn(policy, view)
-    gaps = max(gaps, count_gaps(algorithm, view))
-    add_to_reply(view.expires_at)
-    add_to_reply(wait < INFINITY and wait or -1)
-    for _, number in ipairs(algorithm.queue_state(view)) do add_to_reply(number) end
-  end
-  add_to_reply(gaps)
-  local note, debited_at, till = read_string(note_index(plan)), 0, 0
-  if note then debited_at, till = unpack(">I7I7", note) end
-  add_to_reply(debited_at)
-  add_to_reply(till)
-end
-modes.inspect = { answer = inspect, checks_resets = true, notes = 1 }
