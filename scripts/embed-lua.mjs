@@ -16,7 +16,6 @@ const targets = {
   "stores/redis/lua-run.generated.ts": [
     "stores/redis/lua/plan.lua",
     "stores/redis/lua/spend.lua",
-    "stores/redis/lua/gaps.lua",
     "stores/redis/lua/give-back.lua",
     "stores/redis/lua/debt.lua",
     "stores/redis/lua/bookings.lua",

@@ -48,7 +48,7 @@ export interface InspectedReservation {
 export interface Inspection {
   readonly key: string
   readonly policies: readonly InspectedPolicy[]
-  /** How many gaps waiters that gave up have left in the queue. Other requests can take them. Left out if the store does not tell. */
+  /** How many turns were given up by waiters, and can still be taken by others. Left out if the store does not tell. */
   readonly freedTurns?: number
   /** The reservation that was asked for. */
   readonly reservation?: InspectedReservation

@@ -11,7 +11,7 @@ const bucket: Describe = ([full = 0, part = 0, last = 0, low = 0, anchor = -1, l
   return { fullAt: full / 1_000, part, lastTurnAt: last / 1_000, low, ...stepsOf(anchor, lapsesAt) }
 }
 
-const fixedWindow: Describe = ([stop = 0, start = 0, used = 0, booked = 0]) => {
+const fixedWindow: Describe = ([start = 0, stop = 0, used = 0, booked = 0]) => {
   return { opensAt: start / 1_000, endsAt: stop / 1_000, used, lastTurnAt: (booked * start) / 1_000 }
 }
 

@@ -22,8 +22,8 @@ export interface LuaRequest {
   readonly mode: Mode | "give" | "leave" | "settle" | "forget" | "inspect"
   /** How many requests, or what the mode takes instead. */
   readonly count: number | readonly number[]
-  /** The key of the request's own note, and a state of the same limiter and key. */
-  readonly note?: { readonly key: string; readonly stateRef: StateRef } | undefined
+  /** The key of the request's own note, that of a second note if the mode has two, and a state of the same limiter and key. */
+  readonly note?: { readonly key: string; readonly second?: string; readonly stateRef: StateRef } | undefined
 }
 
 /** A request in a batch. */
@@ -64,6 +64,7 @@ export function encodeCall(
       for (const policy of policies) keys.push(names.note(policy, "fg"))
     }
     if (note !== undefined) keys.push(note.key)
+    if (note?.second !== undefined) keys.push(note.second)
     repeatsKey ||= request.repeatsKey || (policies.length > 1 && hasStateTwice(policies))
     if (plan === undefined || !fits(plan, request)) {
       plan = planOf(request)
