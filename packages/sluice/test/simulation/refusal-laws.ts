@@ -11,6 +11,8 @@ const debtors: ReadonlySet<string> = new Set(["charge", "settle"])
 interface KnownTurn {
   readonly comes: number
   readonly bookedAt: number
+  /** How often its place had been written then. */
+  readonly changes: number
 }
 
 /** Waiters refuse nobody and lock no key, and an exhausted key stays exhausted while its server can say so. */
@@ -22,6 +24,10 @@ export class RefusalLaws {
   readonly #turns = new Map<string, Map<string, KnownTurn>>()
   readonly #owedAt = new Map<string, number>()
   readonly #spentAt = new Map<string, number>()
+  /** Until when a place may keep turns that were given up in the middle of its queue. */
+  readonly #freedUntil = new Map<string, number>()
+  /** How often a place was written. */
+  readonly #changes = new Map<string, number>()
 
   constructor(book: LawBook, serverOf: ServerOf, clocks: Clocks) {
     this.#book = book
@@ -38,11 +44,16 @@ export class RefusalLaws {
         const place = placeName(part)
         if (debtors.has(mode)) this.#owedAt.set(place, time)
         if (mode !== "peek") this.#spentAt.set(place, time)
+        if (mode !== "peek") this.#changes.set(place, this.#changesOf(place) + 1)
       }
       const { turn, receipt = [] } = outcome.answer ?? {}
       if (mode === "book" && outcome.granted > 0) {
         for (const part of parts)
-          this.#turnsOf(part).set(String(receipt), { comes: turn ?? at, bookedAt: time })
+          this.#turnsOf(part).set(String(receipt), {
+            comes: turn ?? at,
+            bookedAt: time,
+            changes: this.#changesOf(placeName(part)),
+          })
       } else if (mode === "book") {
         // Only the last ask of a call can be compared with the state that it has left.
         if (i === asks.length - 1) this.#checkRefused(ask, at)
@@ -52,6 +63,8 @@ export class RefusalLaws {
           const known = this.#turnsOf(part).get(left)
           this.#turnsOf(part).delete(left)
           if (i === asks.length - 1) this.#checkUnlocked(part, known, at)
+          const until = this.#freedUntil.get(placeName(part)) ?? 0
+          this.#freedUntil.set(placeName(part), Math.max(until, known?.comes ?? 0))
         }
       }
     }
@@ -83,9 +96,14 @@ export class RefusalLaws {
     )
   }
 
-  /** When the last turn of a queue is given up, a request for one unit passes by then. */
+  /**
+   * When the last turn of a queue is given up, a request for one unit passes by then. Only if nothing else was written there meanwhile:
+   * turns that were given up in its middle fit only requests of their cost, a known weakness that docs/waiting.md describes.
+   */
   #checkUnlocked(part: PolicyRequest, left: KnownTurn | undefined, at: number): void {
     if (this.#clocks.callersClock || left === undefined || left.comes <= at) return
+    if (this.#changesOf(placeName(part)) > left.changes + 1) return
+    if ((this.#freedUntil.get(placeName(part)) ?? 0) > at) return
     for (const { comes } of this.#turnsOf(part).values()) if (comes >= left.comes) return
     const place = placeName(part)
     const server = this.#serverOf(part)
@@ -99,6 +117,10 @@ export class RefusalLaws {
       "aborted waiters lock no key",
       () => `${place}: ${wait} µs, ${left.comes - at} before`,
     )
+  }
+
+  #changesOf(place: string): number {
+    return this.#changes.get(place) ?? 0
   }
 
   #turnsOf(stateRef: StateRef): Map<string, KnownTurn> {
