@@ -17,6 +17,7 @@ const targets = {
     ...algorithms,
     "stores/redis/lua/plan.lua",
     "stores/redis/lua/spend.lua",
+    "stores/redis/lua/gaps.lua",
     "stores/redis/lua/give-back.lua",
     "stores/redis/lua/debt.lua",
     "stores/redis/lua/bookings.lua",

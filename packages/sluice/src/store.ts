@@ -12,7 +12,7 @@ export interface PolicyRequest extends StateRef {
 
 /**
  * - `spend` grants and spends; `peek` only looks.
- * - `book` takes a turn behind all booked turns, at the time when every policy grants.
+ * - `book` takes a turn behind all booked turns or in a gap between them, at the time when every policy grants.
  * - `charge` spends whether there is room or not, into debt.
  * - `reserve` spends, and stores a note for `settle`.
  *
@@ -130,7 +130,7 @@ export interface Store {
    */
   giveBack(policies: readonly PolicyRequest[], at?: number): void | PromiseLike<void>
   /**
-   * Gives a turn back. A turn in the future becomes free: the queue ends earlier, or the next booking that fits takes it.
+   * Gives a turn back. A turn in the future becomes free: the queue ends earlier, or has a gap for any request that fits.
    * Other turns do not move. A turn in the past is given back as by `giveBack`.
    */
   leave(turn: Turn): void | PromiseLike<void>

@@ -1,4 +1,4 @@
-import type { Algorithm, State } from "../algorithm.js"
+import type { Algorithm, State, View } from "../algorithm.js"
 import { ByCost } from "../by-cost.js"
 import type { Policy } from "../policy.js"
 import * as policies from "../policy.js"
@@ -7,7 +7,7 @@ import { fixedWindow } from "./fixed-window/fixed-window.js"
 import { log } from "./log/log.js"
 
 /** An algorithm whose parameters, state and view only it can read. */
-export type AnyAlgorithm = Algorithm<unknown, State, unknown>
+export type AnyAlgorithm = Algorithm<unknown, State, View>
 
 /** How the policies of one `algorithm` count. */
 export interface Counting {

@@ -53,6 +53,11 @@ function play({ policies, before, line, after }: Episode, change?: Change): void
     }
     const parts = partsOf(policies, size)
     const maxWait = maxWaitOf(policy, choice)
+    // What is admitted in a gap may count a little longer than without turns: a log counts it as one entry, and windows and
+    // steps of several policies go on without a pause while turns are booked.
+    const isAlike = policies.length === 1 && !policy.algorithm.startsWith("sliding")
+    const peek = { policies: parts, count: 1, mode: "peek" } as const
+    if (!isAlike && turns.length > 0 && booking.store.decide(peek).granted > 0) continue
     const {
       turn: at = now,
       receipt,

@@ -47,7 +47,7 @@ export class RefusalLaws {
         // Only the last ask of a call can be compared with the state that it has left.
         if (i === asks.length - 1) this.#checkRefused(ask, at)
       } else if (mode === "leave") {
-        const left = String((count as readonly number[]).slice(1 + parts.length))
+        const left = String((count as readonly number[]).slice(1))
         for (const part of parts) {
           const known = this.#turnsOf(part).get(left)
           this.#turnsOf(part).delete(left)

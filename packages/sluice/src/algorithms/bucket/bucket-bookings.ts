@@ -3,7 +3,7 @@ import type { BucketParameters } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
 export function queueState({ at, ahead, part, anchor, lapsesAt, last, low }: BucketView): number[] {
-  return [at + ahead, part, last, low, anchor, lapsesAt]
+  return [at + ahead, part, last, low, anchor, anchor < 0 ? 0 : lapsesAt]
 }
 
 export function restore(
@@ -16,10 +16,18 @@ export function restore(
   view.ahead = full - view.at
   view.part = part
   view.last = last
-  view.low = low
+  // It is 0 after a gap was dropped.
+  view.low = view.low === 0 ? 0 : low
   view.anchor = anchor
   view.lapsesAt = lapsesAt
   return stateOf(parameters, view, view.reach)
+}
+
+/** The state at an earlier queue state. Steps are counted from its anchor for as long as turns are booked. */
+export function frontState(view: BucketView, parts: number, queue: readonly number[]): BucketState {
+  const [full, part, last, low, anchor, lapses] = queue as [number, number, number, number, number, number]
+  const lapsesAt = lapses > view.now ? lapses : view.lapsesAt
+  return { expiresAt: 0, full, part, parts, reach: Number.POSITIVE_INFINITY, anchor, lapsesAt, last, low }
 }
 
 /** Spends into debt. The debt is at most the capacity. */

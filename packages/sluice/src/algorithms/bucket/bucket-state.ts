@@ -1,4 +1,4 @@
-import type { State } from "../../algorithm.js"
+import type { State, View } from "../../algorithm.js"
 import type { BucketParameters } from "./bucket-parameters.js"
 
 /** The time at which the bucket is full again: `full` microseconds, and `part` of `parts` pieces of the next one. */
@@ -18,7 +18,7 @@ export interface BucketState extends State {
 }
 
 /** A bucket at one moment. */
-export interface BucketView {
+export interface BucketView extends View {
   readonly state: BucketState | undefined
   now: number
   /** `now`, or the step at or before it. */
@@ -31,8 +31,6 @@ export interface BucketView {
   lapsesAt: number
   last: number
   low: number
-  /** Whether the clock went back: the state is further ahead than any spending leads. */
-  jumped: boolean
 }
 
 /** Writes a view into its state. */
@@ -46,6 +44,7 @@ export function stateOf({ parts }: BucketParameters, view: BucketView, reach: nu
   const low = isBooked ? view.low : 0
   const { state, part } = view
   if (state === undefined) return { expiresAt, full, part, parts, reach, anchor, lapsesAt, last, low }
+  state.gaps = isBooked ? view.gaps : undefined
   state.expiresAt = expiresAt
   state.full = full
   state.part = part

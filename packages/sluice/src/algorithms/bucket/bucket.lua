@@ -2,16 +2,18 @@
 --
 -- State, 12 bytes: full (µs), reach (ms).
 -- With fractions of a µs, 22 bytes: also part, parts.
--- In interval mode or with booked turns, 50 bytes: also anchor, lapses_at, last, low.
+-- In interval mode or with booked turns, 50 bytes: also anchor, lapses_at, last, low. Then the gaps between turns.
 --
 -- Policy: span, reach, one (the time that one unit takes).
 -- If a unit takes no whole number of µs: parts, span_part, one_part.
 -- In interval mode: step, life. For a leaky bucket: queue.
-local bucket = { queue_width = 6 }
+local bucket = { queue_width = 6, queue_identity = 2 }
 algorithms.bucket = bucket
 
 do
   local SHORT, FRACTION, FULL = ">i7I5", ">i7I5I5I5", ">i7I5I5I5i7I7i7I7"
+  -- The bytes of a gap.
+  local GAP = 14 * bucket.queue_width
   -- The anchor of a state that is not in interval mode.
   local NONE = -1
 
@@ -38,7 +40,8 @@ do
     local is_interval, is_booked = anchor ~= NONE, last >= now
     if is_interval or is_booked then
       if not is_booked then last, low = 0, 0 end
-      return pack(FULL, full, view.reach, view.part, policy.parts, anchor, is_interval and view.lapses_at or 0, last, low)
+      local text = pack(FULL, full, view.reach, view.part, policy.parts, anchor, is_interval and view.lapses_at or 0, last, low)
+      return is_booked and view.gaps and text .. view.gaps or text
     elseif policy.parts > 1 then
       return pack(FRACTION, full, view.reach, view.part, policy.parts)
     end
@@ -62,36 +65,21 @@ do
       local full, reach, part, parts = unpack(FRACTION, value)
       view.reach = reach
       return full, part, parts
-    elseif size ~= 50 then
+    elseif size < 50 or (size - 50) % GAP ~= 0 then
       error("a bucket of " .. size .. " bytes")
     end
     local full, reach, part, parts, anchor, lapses_at, last, low = unpack(FULL, value)
     view.reach, view.anchor, view.lapses_at, view.last, view.low = reach, anchor, lapses_at, last, low
+    if size > 50 then view.gaps = sub(value, 51) end
     return full, part, parts
   end
 
   -- Sets the fields of a view without intervals and without booked turns.
-  local function clear(view) view.anchor, view.lapses_at, view.last, view.low = NONE, 0, 0, 0 end
+  local function clear(view) view.anchor, view.lapses_at, view.last, view.low, view.gaps = NONE, 0, 0, 0, nil end
 
-  -- Reads the state and updates it to now.
-  function bucket.read(policy, index)
-    local view, value, step = policy.view, read_string(index), policy.step
-    local full, part, parts = now, 0, 1
-    clear(view)
-    view.expires_at, view.jumped, view.reach = 0, false, policy.reach
-    if value then
-      full, part, parts = decode(view, value)
-      view.expires_at = view.lapses_at > full and view.lapses_at or full + 1
-      if part > 0 and parts ~= policy.parts then part = rescale(part, parts, policy.parts) end
-      if part == policy.parts then full, part = full + 1, 0 end
-      -- A state further ahead than any spending leads means that the clock went back. The whole reach counts as spent now.
-      if full - now > view.reach * 1000 + policy.slack then
-        full, part = now + view.reach * 1000, 0
-        clear(view)
-        view.jumped = true
-      end
-    end
-    local at = now
+  -- Updates a view to now, given when the bucket is full.
+  local function update(policy, view, full, part)
+    local at, step = now, policy.step
     if step then
       -- The state was written in continuous mode. Its units come back at a step.
       if view.anchor == NONE then view.anchor = full end
@@ -104,6 +92,30 @@ do
     end
     view.at, view.ahead, view.part = at, full - at, part
     return view
+  end
+
+  -- Reads the state and updates it to now.
+  function bucket.read(policy, index)
+    local view, value = policy.view, read_string(index)
+    local full, part, parts = now, 0, 1
+    clear(view)
+    view.expires_at, view.jumped, view.reach = 0, false, policy.reach
+    if value then
+      full, part, parts = decode(view, value)
+      view.expires_at = view.lapses_at > full and view.lapses_at or full + 1
+      if parts ~= policy.parts then
+        -- Gaps in other pieces of a µs are dropped.
+        part, view.gaps = part > 0 and rescale(part, parts, policy.parts) or 0, nil
+      end
+      if part == policy.parts then full, part = full + 1, 0 end
+      -- A state further ahead than any spending leads means that the clock went back. The whole reach counts as spent now.
+      if full - now > view.reach * 1000 + policy.slack then
+        full, part = now + view.reach * 1000, 0
+        clear(view)
+        view.jumped = true
+      end
+    end
+    return update(policy, view, full, part)
   end
 
   -- Returns how many times the cost fits, at most `count`, in exact integers.
@@ -185,10 +197,16 @@ do
     return view.ahead, policy.parts > 1 and view.part or nil
   end
 
-  -- Returns the µs until a turn of this cost behind all booked turns.
-  function bucket.turn(policy, view)
-    -- Rounded down, because rounding up would accumulate from turn to turn.
-    if policy.queue then return bucket.room(policy, view, 1) == 0 and INFINITY or view.ahead end
+  -- Returns the level of a denial that ends after `wait`.
+  function bucket.level_until(policy, view, wait)
+    local late = policy.step and now - view.at or 0
+    local ahead = policy.span - policy.cost + wait + late - (policy.cost_part > policy.span_part and 1 or 0)
+    if policy.step then return ahead, 0, late end
+    return ahead, policy.parts > 1 and 0 or nil
+  end
+
+  -- Returns the µs until the cost fits.
+  function bucket.wait(policy, view)
     local cost, cost_part, span, span_part = policy.cost, policy.cost_part, policy.span, policy.span_part
     if cost > span or (cost == span and cost_part > span_part) then return INFINITY end
     local lacking_part = view.part + cost_part - span_part
@@ -198,18 +216,48 @@ do
     return lacking > 0 and step and ceil(lacking / step) * step - (now - view.at) or lacking
   end
 
+  -- Returns the µs until a turn of this cost behind all booked turns.
+  function bucket.turn(policy, view)
+    -- Rounded down, because rounding up would accumulate from turn to turn.
+    if policy.queue then return bucket.room(policy, view, 1) == 0 and INFINITY or view.ahead end
+    return bucket.wait(policy, view)
+  end
+
   function bucket.queue_state(view)
-    return { view.at + view.ahead, view.part, view.last, view.low, view.anchor, view.lapses_at }
+    local anchor = view.anchor
+    return { view.at + view.ahead, view.part, view.last, view.low, anchor, anchor ~= NONE and view.lapses_at or 0 }
   end
 
   -- Puts the queue back to an earlier state.
   function bucket.restore(policy, view, state, index)
     local full, part, last, low, anchor, lapses_at = spread(state)
     if max(full + 1, lapses_at) <= now then return remove(index) end
+    -- It is 0 after a gap was dropped.
+    if view.low == 0 then low = 0 end
     view.ahead, view.part, view.last, view.low = full - view.at, part, last, low
     view.anchor, view.lapses_at = anchor, lapses_at
     bucket.save(policy, view, index)
   end
+
+  -- Returns the view at an earlier queue state. Steps are counted from its anchor for as long as turns are booked.
+  function bucket.front(policy, view, state)
+    local full, part, last, low, anchor, lapses_at = spread(state)
+    if lapses_at <= now then lapses_at = view.lapses_at end
+    local front = { reach = policy.reach, anchor = anchor, lapses_at = lapses_at, last = last, low = low }
+    return update(policy, front, full, part)
+  end
+
+  function bucket.is_within(_, view, back)
+    local full = view.at + view.ahead
+    return full < back[1] or (full == back[1] and view.part <= back[2])
+  end
+
+  -- Returns false if the cost certainly does not fit into a gap.
+  function bucket.may_fit(policy, front, back) return back[1] - front[1] + 1 >= policy.cost end
+
+  function bucket.is_over(view, back_time) return back_time < view.at end
+
+  function bucket.drop_gap(view) view.low = 0 end
 
   -- Spends the cost whether it fits or not. The debt is at most the capacity, behind turns up to `max_wait` ahead.
   function bucket.charge(policy, view, max_wait, index)
@@ -230,6 +278,13 @@ do
     bucket.save(policy, view, index)
   end
 
+  -- Returns the least that will be spent when a turn comes, if the gaps stay empty.
+  local function low_of(view)
+    local low, gaps = view.low, view.gaps or ""
+    for from = 1, #gaps, GAP do low = low - unpack(">i7", gaps, from + GAP / 2) + unpack(">i7", gaps, from) - 1 end
+    return max(low, 0)
+  end
+
   -- Gives the cost back. With `debited_at`, it gives back only the units of that spend that certainly still count.
   function bucket.give(policy, view, debited_at, index)
     local whole, part, step = policy.cost, policy.cost_part, policy.step
@@ -238,9 +293,10 @@ do
       local refilled = now - debited_at
       if step then refilled = view.at - view.anchor - floor((debited_at - view.anchor) / step) * step end
       whole = whole - max(refilled, 0)
-      if whole <= 0 or (view.last > now and view.low == 0) then return end
+      local low = view.last > now and low_of(view) or INFINITY
+      if whole <= 0 or low == 0 then return end
       -- Units that would overflow the bucket before a booked turn are not given back either.
-      if view.last > now and whole >= view.low then whole, part = view.low, 0 end
+      if whole >= low then whole, part = low, 0 end
     end
     view.low = max(view.low - whole - (part > 0 and 1 or 0), 0)
     view.ahead, view.part = view.ahead - whole, view.part - part

@@ -1,6 +1,6 @@
 import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
-import { charge, queueState, restore } from "./bucket-bookings.js"
+import { charge, frontState, queueState, restore } from "./bucket-bookings.js"
 import { type BucketParameters, bucketParameters, rescaled, timeOf } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
@@ -27,6 +27,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     let lapsesAt = 0
     let last = 0
     let low = 0
+    let gaps: BucketState["gaps"]
     if (state !== undefined) {
       full = state.full
       reach = state.reach
@@ -35,6 +36,8 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       lapsesAt = state.lapsesAt
       last = state.last
       low = state.low
+      // Gaps in other pieces of a microsecond are dropped.
+      if (state.parts === parameters.parts) gaps = state.gaps
       if (part === parameters.parts) {
         full += 1
         part = 0
@@ -49,6 +52,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       lapsesAt = 0
       last = 0
       low = 0
+      gaps = undefined
     }
     let at = now
     if (step > 0) {
@@ -65,7 +69,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       full = at
       part = 0
     }
-    return { state, now, at, ahead: full - at, part, reach, anchor, lapsesAt, last, low, jumped }
+    return { state, now, at, ahead: full - at, part, reach, anchor, lapsesAt, last, low, jumped, gaps }
   },
 
   room(parameters, view, count) {
@@ -110,6 +114,10 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return stateOf(parameters, view, parameters.reach + wholeMilliseconds(lead))
   },
 
+  save(parameters, view) {
+    return stateOf(parameters, view, view.reach)
+  },
+
   turn(parameters, view) {
     if (parameters.queue === 0) return this.wait(parameters, this.level(parameters, view, true))
     // Rounded down, because rounding up would accumulate from turn to turn.
@@ -117,14 +125,32 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
   },
 
   queueWidth: 6,
+  queueIdentity: 2,
   queueState,
   restore,
+
+  front(parameters, view, queue) {
+    return this.read(parameters, frontState(view, parameters.parts, queue), view.now)
+  },
+
+  isWithin(_parameters, { at, ahead, part }, back) {
+    const full = at + ahead
+    return full < (back[0] as number) || (full === back[0] && part <= (back[1] as number))
+  },
+
+  isOver: ({ at }, backTime) => backTime < at,
+
+  dropGap(view) {
+    view.low = 0
+  },
+
   charge,
 
   // Without the spend the bucket might have been full. Units refilled since then must not come back twice.
   counts(parameters, view, debitedAt) {
     return (
-      refilledSince(debitedAt, parameters, view) < parameters.cost && (view.last <= view.now || view.low > 0)
+      refilledSince(debitedAt, parameters, view) < parameters.cost &&
+      (view.last <= view.now || lowOf(view) > 0)
     )
   },
 
@@ -134,8 +160,8 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     if (debitedAt !== undefined) {
       whole -= refilledSince(debitedAt, parameters, view)
       // Units that would overflow the bucket before a booked turn are not given back either.
-      if (view.last > view.now && whole >= view.low) {
-        whole = view.low
+      if (view.last > view.now && whole >= lowOf(view)) {
+        whole = lowOf(view)
         part = 0
       }
     }
@@ -154,15 +180,18 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return stateOf(parameters, view, view.reach)
   },
 
-  mend(parameters, view) {
-    return view.jumped ? stateOf(parameters, view, view.reach) : undefined
-  },
-
   spentShare: ({ span }, { ahead }) => Math.min(ahead / span, 1),
 
   level({ parts, step }, view) {
     if (step > 0) return [view.ahead, view.part, view.now - view.at]
     return parts > 1 ? [view.ahead, view.part] : [view.ahead]
+  },
+
+  levelUntil({ parts, span, spanPart, cost, costPart, step }, view, wait) {
+    const late = step > 0 ? view.now - view.at : 0
+    const ahead = span - cost + wait + late - (costPart > spanPart ? 1 : 0)
+    if (step > 0) return [ahead, 0, late]
+    return parts > 1 ? [ahead, 0] : [ahead]
   },
 
   explain(parameters, level, allowed = false, asTurn = false) {
@@ -246,6 +275,12 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
 function refilledSince(moment: number, { step }: BucketParameters, { now, at, anchor }: BucketView): number {
   if (step === 0) return Math.max(now - moment, 0)
   return Math.max(at - anchor - Math.floor((moment - anchor) / step) * step, 0)
+}
+
+/** The least that will be spent when a turn comes, if the gaps stay empty. */
+function lowOf({ low, gaps = [] }: BucketView): number {
+  const free = gaps.reduce((sum, { front, back }) => sum + (back[0] as number) - (front[0] as number) + 1, 0)
+  return Math.max(low - free, 0)
 }
 
 /** How many whole units come back in a time. */

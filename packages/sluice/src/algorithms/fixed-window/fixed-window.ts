@@ -1,4 +1,4 @@
-import type { Algorithm, State } from "../../algorithm.js"
+import type { Algorithm, State, View } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 
 export interface FixedWindowParameters {
@@ -20,7 +20,7 @@ export interface FixedWindowState extends State {
 }
 
 /** A window at one moment. */
-export interface FixedWindowView {
+export interface FixedWindowView extends View {
   now: number
   start: number
   stop: number
@@ -29,7 +29,6 @@ export interface FixedWindowView {
   booked: 0 | 1
   /** Microseconds until it opens, if it was booked. */
   opens: number
-  jumped: boolean
 }
 
 /**
@@ -56,7 +55,17 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   read(parameters, state, now) {
     if (state === undefined || state.expiresAt <= now) {
-      return { now, start: now, stop: now, used: 0, reach: 0, booked: 0, opens: 0, jumped: false }
+      return {
+        now,
+        start: now,
+        stop: now,
+        used: 0,
+        reach: 0,
+        booked: 0,
+        opens: 0,
+        jumped: false,
+        gaps: state?.gaps,
+      }
     }
     const { used, reach, booked } = state
     let { start, expiresAt: stop } = state
@@ -67,7 +76,8 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       stop = now + reach * 1_000
     }
     const opens = booked === 1 ? Math.max(start - now, 0) : 0
-    return { now, start, stop, used, reach, booked, opens, jumped }
+    const gaps = jumped ? undefined : state.gaps
+    return { now, start, stop, used, reach, booked, opens, jumped, gaps }
   },
 
   room(parameters, view, count) {
@@ -78,7 +88,10 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   take(parameters, view, granted, lead = 0) {
     const { window, aligned } = parameters
-    if (lead > 0 && view.stop === view.now) view.booked = 1
+    if (view.stop === view.now) {
+      if (lead > 0) view.booked = 1
+      else view.gaps = undefined
+    }
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
     view.reach = Math.max(view.reach, wholeMilliseconds(window + lead))
@@ -86,19 +99,43 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
     return stateOf(view)
   },
 
+  save: (_parameters, view) => stateOf(view),
+
   turn(parameters, view) {
     return this.wait(parameters, this.level(parameters, view, true))
   },
 
   queueWidth: 4,
+  queueIdentity: 4,
 
-  queueState: ({ start, stop, used, booked }) => [start, stop, used, booked],
+  queueState: ({ stop, start, used, booked }) => [stop, start, used, booked],
 
   restore(_parameters, view, queue) {
-    const [start, stop, used, booked] = queue as [number, number, number, 0 | 1]
+    const [stop, start, used, booked] = queue as [number, number, number, 0 | 1]
     if (stop <= view.now) return undefined
     return stateOf({ ...view, start, stop, used, booked })
   },
+
+  front({ window }, view, queue) {
+    const { now } = view
+    let [stop, start, used, booked] = queue as [number, number, number, 0 | 1]
+    if (stop <= now) {
+      // Windows follow each other without a gap while turns are booked.
+      start = now - ((now - stop) % window)
+      stop = start + window
+      used = 0
+      booked = 1
+    }
+    const opens = booked === 1 ? Math.max(start - now, 0) : 0
+    return { ...view, start, stop, used, booked, opens }
+  },
+
+  isWithin(_parameters, { start, stop, used }, [lastStop, lastStart, mostUsed]) {
+    if (stop <= (lastStart as number)) return true
+    return start === lastStart && stop === lastStop && used <= (mostUsed as number)
+  },
+
+  isOver: ({ now }, backTime) => backTime <= now,
 
   charge(parameters, view, maxWait) {
     const { limit, window } = parameters
@@ -132,10 +169,10 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       view.stop = view.start + window
     }
     view.used = Math.max(left, 0)
+    // The gaps may lie behind the end of the queue now.
+    view.gaps = undefined
     return view.used > 0 || view.start > view.now ? stateOf(view) : undefined
   },
-
-  mend: (_parameters, view) => (view.jumped ? stateOf(view) : undefined),
 
   spentShare: ({ limit }, { used, opens }) => (opens > 0 ? 1 : Math.min(used / limit, 1)),
 
@@ -143,6 +180,8 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
     const left = view.stop - view.now
     return short ? [view.used, left, view.opens] : [view.used, left]
   },
+
+  levelUntil: ({ limit, cost }, view, wait) => [limit - cost, view.stop - view.now, wait],
 
   explain(parameters, level, allowed = false) {
     const used = level[0] as number
@@ -186,6 +225,6 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
   },
 }
 
-function stateOf({ start, stop, used, reach, booked }: FixedWindowView): FixedWindowState {
-  return { expiresAt: stop, start, used, reach, booked }
+function stateOf({ start, stop, used, reach, booked, gaps }: FixedWindowView): FixedWindowState {
+  return { expiresAt: stop, start, used, reach, booked, gaps }
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import { countings } from "../../algorithms/index.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
@@ -48,9 +47,6 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const send = (clustered ? batcherByTag : batcher)((batch, done) => sendBatch(route, batch, done))
 
   const noteAt = (stateRef: StateRef, suffix: string) => ({ key: names.note(stateRef, suffix), stateRef })
-  /** Where the freed turns of these policies are. */
-  const freedTurns = (policies: readonly PolicyRequest[]) =>
-    noteAt(policies[0] as PolicyRequest, `${digestOf(policies)}:ft`)
 
   const giveBack = async (policies: readonly PolicyRequest[], at = -1) => {
     const shares = clustered ? sharesOf(policies) : [{ policies }]
@@ -74,10 +70,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
         const shares = sharesOf(policies)
         if (shares.length > 1) return decideAcrossSlots(shares, request, send, giveBack)
       }
-      if (mode === "book") {
-        return send({ policies, mode, count: [maxWait, ...costsOf(policies)], note: freedTurns(policies) })
-      }
-      if (mode === "charge") return send({ policies, mode, count: maxWait })
+      if (mode === "book" || mode === "charge") return send({ policies, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
         return send({ policies, mode, count: note.lasts, note: noteAt(note.place, "rs") })
       }
@@ -85,8 +78,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
     giveBack,
     async leave({ policies, at, receipt }) {
-      const count = [at, ...costsOf(policies), ...receipt]
-      await send({ policies, mode: "leave", count, note: freedTurns(policies) })
+      await send({ policies, mode: "leave", count: [at, ...receipt] })
     },
     async settle({ ref, back, more, maxWait }) {
       const count = [maxWait, ...back.map(() => 0), ...more.map(() => 1)]
@@ -138,14 +130,4 @@ function checkOptions(client: RedisClient, options: RedisStoreOptions) {
   }
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   return { prefix, clock, denyCache, retryFor: patience, delivery }
-}
-
-function costsOf(policies: readonly PolicyRequest[]): number[] {
-  return policies.map(({ cost }) => cost)
-}
-
-/** A short name for policies and keys, equal for equal ones. */
-function digestOf(policies: readonly PolicyRequest[]): string {
-  const text = JSON.stringify(policies.map(({ ref, key, policy }) => [ref.id, key, policy]))
-  return createHash("sha1").update(text).digest("base64url").slice(0, 16)
 }

@@ -30,6 +30,9 @@ local function settle_policy(policy, view, granted)
   end
 end
 
+-- Defined in gaps.lua.
+local has_gaps, fill_gaps
+
 local function spend_or_peek(plan, count)
   local policies, spends, first, granted = plan.policies, plan.mode.spends, reply_length + 1, count
   if plan.spend_all then
@@ -41,13 +44,16 @@ local function spend_or_peek(plan, count)
     local room = policy.algorithm.room(policy, read(policy), count)
     if room < granted then granted = room end
   end
+  local fills = granted < count and has_gaps(plan)
+  if fills then may_reread = true end
   for i = 1, plan.size do
     local policy = policies[i]
     -- If a state occurs twice in this request, the second occurrence sees the spend of the first.
     local view = may_reread and i > 1 and read(policy) or policy.view
     if spends then settle_policy(policy, view, granted) end
-    add_level(policy, view, granted < count)
+    if not fills then add_level(policy, view, granted < count) end
   end
+  if fills then granted = fill_gaps(plan, count, granted) end
   if granted < count then
     reply[first] = -1 - reply[first]
     if count > 1 then add_to_reply(granted) end
