@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Redis } from "ioredis"
 import { createClient } from "redis"
 import { createLimiter, fixedWindow, type Store, slidingLog, tokenBucket } from "sluice"
@@ -228,4 +231,70 @@ describe.each<[string, RedisStoreOptions]>([
       expect((await limiter.tryAcquire("half")).remaining).toBe(1)
     },
   )
+
+  test("an exhausted key stays exhausted after a snapshot failed: MISCONF", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "sluice-misconf-"))
+    const server = await startRedis({ dir, args: ["--save", "3600 1", "--dbfilename", "dump.rdb"] })
+    const client = new Redis(server.port, server.host)
+    const store = unguarded(redisStore(ioredis(client), { ...options, denyCache: false, retryFor: 0 }))
+    const limiter = createLimiter({ policy: limit, store })
+    await limiter.tryAcquire("spent", { cost: 3 })
+    if (options.delivery !== "script") {
+      await vi.waitFor(async () => expect(await client.function("LIST")).toHaveLength(1))
+    }
+    // A snapshot cannot replace a folder.
+    await mkdir(join(dir, "dump.rdb"))
+    await client.bgsave()
+    await vi.waitFor(
+      async () => expect(await client.info("persistence")).toContain("rdb_last_bgsave_status:err"),
+      {
+        timeout: 10_000,
+      },
+    )
+    expect(await limiter.tryAcquire("spent")).toMatchObject({ allowed: false, remaining: 0 })
+    await expect(limiter.tryAcquire("fresh")).rejects.toMatchObject({
+      code: "STORE_REFUSED",
+      cause: { message: expect.stringMatching("^MISCONF ") },
+    })
+    client.disconnect()
+    await server.stop()
+    await rm(dir, { recursive: true })
+  })
+})
+
+describe.each<[string, RedisStoreOptions]>([
+  ["by function", {}],
+  ["by script", { delivery: "script" }],
+])("on a replica, %s", (_how, options) => {
+  test("a peek is answered, and a spend is refused", async () => {
+    const master = await startRedis()
+    const replica = await startRedis({ args: ["--replicaof", `${master.host} ${master.port}`] })
+    const [onMaster, onReplica] = [master, replica].map(({ host, port }) => new Redis(port, host)) as [
+      Redis,
+      Redis,
+    ]
+    const limiterOn = (client: Redis) =>
+      createLimiter({
+        name: "replicated",
+        policy: {
+          burst: fixedWindow({ limit: 3, window: "1h" }),
+          log: slidingLog({ limit: 5, window: "1h" }),
+        },
+        store: unguarded(redisStore(ioredis(client), { ...options, denyCache: false, retryFor: 0 })),
+      })
+    await limiterOn(onMaster).tryAcquire("k", { cost: { burst: 2 } })
+    if (options.delivery !== "script") {
+      // Replicas have the library too.
+      await vi.waitFor(async () => expect(await onReplica.function("LIST")).toHaveLength(1), { timeout: 10_000 })
+    }
+    const limiter = limiterOn(onReplica)
+    await vi.waitFor(async () => expect((await limiter.peek("k")).remaining).toBe(1), { timeout: 10_000 })
+    expect(await limiter.peek("k", { cost: { burst: 2 } })).toMatchObject({ allowed: false, policy: "burst" })
+    await expect(limiter.tryAcquire("k")).rejects.toMatchObject({
+      code: "STORE_REFUSED",
+      cause: { message: expect.stringMatching("^READONLY ") },
+    })
+    for (const client of [onMaster, onReplica]) client.disconnect()
+    for (const server of [replica, master]) await server.stop()
+  })
 })

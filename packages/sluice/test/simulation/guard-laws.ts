@@ -276,7 +276,7 @@ export class GuardLaws {
         "the policy for outages decides",
         () => mode,
       )
-      if (granted > 0 && mode === "spend" && isUnwritten(call.error)) {
+      if (granted > 0 && mode !== "peek" && mode !== "charge" && isUnwritten(call.error)) {
         this.#laws.refusals.admittedUnwritten(policies, call.since)
       }
     } else {

@@ -38,11 +38,11 @@ export function sendBatch(
     if (left.length > 0) listener?.emit({ type: "retry", requests: requestsIn(left) })
     if (left.length > 0) retry(route, left, replies.some(isCrossSlot), pause).then(done, done)
   }
-  const fail = (thrown: unknown) => {
-    const error = toError(thrown)
-    if (isRefusedWrite(error)) decideWithoutWriting(route, batch, error).then(settle)
-    else settle(new Array(batch.length).fill(error))
+  const judge = (replies: readonly (StoreReply | Error)[]) => {
+    if (replies.some(isRefusedWrite)) decideWithoutWriting(route, batch, replies).then(settle)
+    else settle(replies)
   }
+  const fail = (thrown: unknown) => judge(new Array(batch.length).fill(toError(thrown)))
   const decode = (reply: unknown) => {
     let replies: readonly (StoreReply | Error)[]
     try {
@@ -51,10 +51,14 @@ export function sendBatch(
       fail(error)
       return
     }
-    settle(replies)
+    judge(replies)
   }
   try {
-    route.delivery.run(route.encode(batch)).then(decode, fail)
+    const call = route.encode(batch)
+    // A batch of peeks is also answered by a replica, and when memory is full.
+    const isReadOnly = batch.every(({ mode }) => mode === "peek")
+    const running = isReadOnly ? route.delivery.runReadOnly(call) : route.delivery.run(call)
+    running.then(decode, fail)
   } catch (error) {
     fail(error)
   }
@@ -77,22 +81,26 @@ function tellBatch(batch: readonly Coalesced[], startedAt: number, replies: read
 /** Redis refuses to run a writing function in these states, although a denial writes nothing. */
 const REFUSED_WRITES: readonly string[] = ["OOM", "MISCONF", "NOREPLICAS"]
 
-function isRefusedWrite({ message }: Error): boolean {
-  return REFUSED_WRITES.includes(codeOf(String(message)))
+function isRefusedWrite(reply: StoreReply | Error): boolean {
+  return reply instanceof Error && REFUSED_WRITES.includes(codeOf(String(reply.message)))
 }
 
-/** Repeats spends as peeks while Redis accepts no writes. A denial stands; what would be granted gets the error. */
+/** What a peek can deny. */
+const DENIABLE: readonly string[] = ["spend", "peek", "reserve", "book"]
+
+/** Repeats refused requests as peeks while Redis accepts no writes. A denial stands, without a turn; a grant gets the error. */
 async function decideWithoutWriting(
   { delivery, encode }: Route,
   batch: readonly Coalesced[],
-  error: Error,
+  refused: readonly (StoreReply | Error)[],
 ): Promise<(StoreReply | Error)[]> {
-  const replies: (StoreReply | Error)[] = new Array(batch.length).fill(error)
-  const peeks = batch.flatMap((request, i) =>
-    request.mode === "spend" || request.mode === "peek" || request.mode === "reserve"
-      ? [{ i, request: { policies: request.policies, mode: "peek", count: 1, repeatsKey: false } as const }]
+  const replies = [...refused]
+  const peeks = batch.flatMap(({ policies, mode }, i) =>
+    DENIABLE.includes(mode) && isRefusedWrite(replies[i] as StoreReply | Error)
+      ? [{ i, request: { policies, mode: "peek", count: 1, repeatsKey: false } as const }]
       : [],
   )
+  if (peeks.length === 0) return replies
   try {
     const requests = peeks.map(({ request }) => request)
     const decided = decodeReply(requests, await delivery.runReadOnly(encode(requests)))
@@ -196,7 +204,7 @@ export async function runScript(
 /** How the library reaches the server: as a function, and as a script where there are no functions. */
 export interface Delivery {
   run(call: LuaCall): Promise<unknown>
-  /** Runs a call that writes nothing, also when memory is full. */
+  /** Runs a call that writes nothing, also on a replica and when memory is full. */
   runReadOnly(call: LuaCall): Promise<unknown>
 }
 
