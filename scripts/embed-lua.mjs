@@ -10,29 +10,18 @@ const algorithms = readdirSync(new URL("algorithms/", source), { withFileTypes: 
   .map(({ name }) => `algorithms/${name}/${name}.lua`)
   .sort()
 
+const inFolder = (folder, names) => names.map((name) => `${folder}/${name}.lua`)
+const redisson = ["state", "acquire", "available-permits", "set-rate", "get-config", "give-back", "delete"]
+
 const targets = {
   // In this order: a Lua function can only use what is defined before it.
   "stores/redis/lua.generated.ts": [
     "stores/redis/lua/call.lua",
     ...algorithms,
-    "stores/redis/lua/plan.lua",
-    "stores/redis/lua/spend.lua",
-    "stores/redis/lua/gaps.lua",
-    "stores/redis/lua/give-back.lua",
-    "stores/redis/lua/debt.lua",
-    "stores/redis/lua/bookings.lua",
-    "stores/redis/lua/run.lua",
+    ...inFolder("stores/redis/lua", ["plan", "spend", "gaps", "give-back", "debt", "bookings", "run"]),
   ],
   "stores/redis/rules.generated.ts": ["stores/redis/lua/rules.lua"],
-  "redisson/lua.generated.ts": [
-    "redisson/lua/state.lua",
-    "redisson/lua/acquire.lua",
-    "redisson/lua/available-permits.lua",
-    "redisson/lua/set-rate.lua",
-    "redisson/lua/get-config.lua",
-    "redisson/lua/give-back.lua",
-    "redisson/lua/delete.lua",
-  ],
+  "redisson/lua.generated.ts": inFolder("redisson/lua", redisson),
 }
 
 function withoutComments(path) {

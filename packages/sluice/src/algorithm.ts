@@ -65,6 +65,12 @@ export interface Algorithm<Parameters, S extends State, V extends View> {
   take(parameters: Parameters, view: V, granted: number, lead?: number): S
   /** Writes a view that was repaired, or whose gaps have changed. */
   save(parameters: Parameters, view: V): S | undefined
+  /** The level of the view. `short` says that not all of the request was granted. */
+  level(parameters: Parameters, view: V, short: boolean): Level
+  /** The level of a denial of this cost that ends after `wait`, because the cost then fits into a gap. */
+  levelUntil(parameters: Parameters, view: V, wait: number): Level
+  /** How long until this cost passes. `Infinity` if it never can. */
+  wait(parameters: Parameters, level: Level): number
   /** How long until a turn of this cost, behind every booked turn. `Infinity` if it never comes. */
   turn(parameters: Parameters, view: V): number
   /** The queue of booked turns, in integers: different after each turn, and all that `restore` and `front` need. */
@@ -96,19 +102,15 @@ export interface Algorithm<Parameters, S extends State, V extends View> {
   spentShare(parameters: Parameters, view: V): number
   /** How many plain states take as much memory. Left out: one. */
   weight?(state: S): number
-  /** The level of the view. `short` says that not all of the request was granted. */
-  level(parameters: Parameters, view: V, short: boolean): Level
-  /** The level of a denial of this cost that ends after `wait`, because the cost then fits into a gap. */
-  levelUntil(parameters: Parameters, view: V, wait: number): Level
   /** Explains a level. `allowed` skips the search for a wait. `asTurn` reports the wait for a turn instead. */
   explain(parameters: Parameters, level: Level, allowed?: boolean, asTurn?: boolean): Explanation
-  /** How long until this cost passes. `Infinity` if it never can. */
-  wait(parameters: Parameters, level: Level): number
 
   /** The name of the same algorithm in Lua. */
   readonly name: string
   /** The parameters that Lua needs. */
   luaParameters(parameters: Parameters): Readonly<Record<string, number>>
+  /** Whether Lua can multiply the cost of one unit exactly. If not, each cost is sent as parameters. Left out: always. */
+  isScalable?(parameters: Parameters): boolean
   /** Microseconds that a spend takes Redis in a large batch, as estimated. */
   readonly work: number
   /** How many integers a level has. `short` says that not all of the request was granted. */

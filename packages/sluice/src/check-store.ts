@@ -4,6 +4,8 @@ import type { Store } from "./store.js"
 /** The code to suggest for a Redis client, by a method that only that client has. */
 const hints: readonly (readonly [method: string, hint: string])[] = [
   ["run", "redisStore(client)"],
+  // Clients of @upstash/redis have `evalsha` too.
+  ["createScript", "redisStore(upstash(client))"],
   ["evalsha", "redisStore(ioredis(client))"],
   ["evalSha", "redisStore(nodeRedis(client))"],
   ["customCommand", "redisStore(glide(client))"],

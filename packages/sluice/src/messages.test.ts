@@ -34,6 +34,7 @@ test("an error without a decision prints none", () => {
 describe("the error of createLimiter suggests a fix for", () => {
   test.each([
     ["a client of ioredis", { evalsha() {}, eval() {} }, "redisStore(ioredis(client))"],
+    ["a client of @upstash/redis", { evalsha() {}, createScript() {} }, "redisStore(upstash(client))"],
     ["a client of node-redis", { evalSha() {}, eval() {} }, "redisStore(nodeRedis(client))"],
     ["a client of valkey-glide", { customCommand() {} }, "redisStore(glide(client))"],
     ["an adapter", { run() {} }, "redisStore(client)"],

@@ -81,7 +81,7 @@ export function outage(
   const givenUp = (breaker: Breaker) =>
     new SluiceError(
       "STORE_REFUSED",
-      "the store does not answer; it was not asked and will be again soon: see outage.then for an answer meanwhile",
+      "Circuit open: the store is not called after recent failures and will be probed shortly. Set `outage.then` for a fallback.",
       {
         cause: breaker.error,
       },

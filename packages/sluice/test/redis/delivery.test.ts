@@ -285,7 +285,9 @@ describe.each<[string, RedisStoreOptions]>([
     await limiterOn(onMaster).tryAcquire("k", { cost: { burst: 2 } })
     if (options.delivery !== "script") {
       // Replicas have the library too.
-      await vi.waitFor(async () => expect(await onReplica.function("LIST")).toHaveLength(1), { timeout: 10_000 })
+      await vi.waitFor(async () => expect(await onReplica.function("LIST")).toHaveLength(1), {
+        timeout: 10_000,
+      })
     }
     const limiter = limiterOn(onReplica)
     await vi.waitFor(async () => expect((await limiter.peek("k")).remaining).toBe(1), { timeout: 10_000 })

@@ -11,9 +11,6 @@ export interface BucketParameters {
   /** The time the cost takes, and its part. */
   readonly cost: number
   readonly costPart: number
-  /** The same in pieces. NaN if that is not a safe integer. */
-  readonly spanPieces: number
-  readonly costPieces: number
   /** The time from empty to full in milliseconds, which is the furthest that spending leads. */
   readonly reach: number
   /** Microseconds between steps; 0 for a continuous refill. */
@@ -39,8 +36,6 @@ export function bucketParameters(policy: Policy, units: number): BucketParameter
   const [span, spanPart] = timeOf(capacity, unit, parts)
   // A cost beyond the capacity never fits, whatever its size, and debt is no more than the capacity.
   const [cost, costPart] = timeOf(Math.min(units, 2 * capacity), unit, parts)
-  const spanPieces = span * parts + spanPart
-  const counts = Number.isSafeInteger(spanPieces)
   const life = interval ? Math.ceil(capacity / amount) * every : 0
   return {
     parts,
@@ -48,8 +43,6 @@ export function bucketParameters(policy: Policy, units: number): BucketParameter
     spanPart,
     cost,
     costPart,
-    spanPieces: counts ? spanPieces : Number.NaN,
-    costPieces: counts ? cost * parts + costPart : Number.NaN,
     reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
     step: interval ? every : 0,
     life,

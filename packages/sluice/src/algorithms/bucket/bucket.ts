@@ -118,6 +118,28 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return stateOf(parameters, view, view.reach)
   },
 
+  level({ parts, step }, view) {
+    if (step > 0) return [view.ahead, view.part, view.now - view.at]
+    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
+  },
+
+  levelUntil({ parts, span, spanPart, cost, costPart, step }, view, wait) {
+    const late = step > 0 ? view.now - view.at : 0
+    const ahead = span - cost + wait + late - (costPart > spanPart ? 1 : 0)
+    if (step > 0) return [ahead, 0, late]
+    return parts > 1 ? [ahead, 0] : [ahead]
+  },
+
+  wait(parameters, level) {
+    const { parts, span, spanPart, step } = parameters
+    if (parameters.units > parameters.capacity) return Number.POSITIVE_INFINITY
+    const lackingPart = (level[1] ?? 0) + parameters.costPart - spanPart
+    // Rounded up to the whole microsecond.
+    const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
+    const lacking = (level[0] as number) + parameters.cost - span + over
+    return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
+  },
+
   turn(parameters, view) {
     if (parameters.queue === 0) return this.wait(parameters, this.level(parameters, view, true))
     // Rounded down, because rounding up would accumulate from turn to turn.
@@ -182,18 +204,6 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
 
   spentShare: ({ span }, { ahead }) => Math.min(ahead / span, 1),
 
-  level({ parts, step }, view) {
-    if (step > 0) return [view.ahead, view.part, view.now - view.at]
-    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
-  },
-
-  levelUntil({ parts, span, spanPart, cost, costPart, step }, view, wait) {
-    const late = step > 0 ? view.now - view.at : 0
-    const ahead = span - cost + wait + late - (costPart > spanPart ? 1 : 0)
-    if (step > 0) return [ahead, 0, late]
-    return parts > 1 ? [ahead, 0] : [ahead]
-  },
-
   explain(parameters, level, allowed = false, asTurn = false) {
     const { parts, span, spanPart, capacity, window, step, queue } = parameters
     const ahead = level[0] as number
@@ -212,16 +222,6 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     }
   },
 
-  wait(parameters, level) {
-    const { parts, span, spanPart, step } = parameters
-    if (parameters.units > parameters.capacity) return Number.POSITIVE_INFINITY
-    const lackingPart = (level[1] ?? 0) + parameters.costPart - spanPart
-    // Rounded up to the whole microsecond.
-    const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
-    const lacking = (level[0] as number) + parameters.cost - span + over
-    return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
-  },
-
   name: "bucket",
 
   luaParameters({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) {
@@ -234,6 +234,8 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       ...(step > 0 && { step, life }),
     }
   },
+
+  isScalable: ({ span, spanPart, parts }) => Number.isSafeInteger(2 * (span * parts + spanPart)),
 
   work: 4,
 

@@ -1,5 +1,5 @@
 -- Fixed window: at most `limit` units per window. fixed-window.ts explains the names.
--- State: start and stop of the window (µs), units spent, reach (ms), 1 if the window was booked ahead. 26 bytes.
+-- State: start and stop of the window (µs), units used, reach (ms), 1 if the window was booked ahead. 26 bytes.
 -- Then the gaps between turns.
 -- Policy: limit, window (µs), aligned (1: windows start at multiples of their length).
 local fixed_window = { queue_width = 4, queue_identity = 4 }
@@ -21,14 +21,14 @@ do
   -- Returns the window that contains `now`. A missing or expired state is an empty window of no length.
   function fixed_window.read(policy, index)
     local view, value = policy.view, read_string(index)
-    local start, stop, spent, reach, booked = now, now, 0, 0, 0
+    local start, stop, used, reach, booked = now, now, 0, 0, 0
     view.expires_at, view.gaps = 0, nil
     if value then
       if #value < 26 or (#value - 26) % GAP ~= 0 then error("a window of " .. #value .. " bytes") end
       if #value > 26 then view.gaps = sub(value, 27) end
-      start, stop, spent, reach, booked = unpack(FORMAT, value)
+      start, stop, used, reach, booked = unpack(FORMAT, value)
       view.expires_at = stop
-      if stop <= now then start, stop, spent, reach, booked = now, now, 0, 0, 0 end
+      if stop <= now then start, stop, used, reach, booked = now, now, 0, 0, 0 end
     end
     -- A window further ahead than any request leads means that the clock went back. The window counts as opened or booked now.
     view.jumped = stop - now > reach * 1000 + policy.slack
@@ -36,14 +36,14 @@ do
       start = booked == 1 and now + reach * 1000 - (stop - start) or now
       stop, view.gaps = now + reach * 1000, nil
     end
-    view.start, view.stop, view.spent, view.reach, view.booked = start, stop, spent, reach, booked
-    view.opens_in = booked == 1 and max(start - now, 0) or 0
+    view.start, view.stop, view.used, view.reach, view.booked = start, stop, used, reach, booked
+    view.opens = booked == 1 and max(start - now, 0) or 0
     return view
   end
 
   function fixed_window.room(policy, view, count)
-    if view.opens_in > 0 then return 0 end
-    local cost, left = policy.cost, policy.limit - view.spent
+    if view.opens > 0 then return 0 end
+    local cost, left = policy.cost, policy.limit - view.used
     return count * cost <= left and count or max(floor(left / cost), 0)
   end
 
@@ -65,16 +65,16 @@ do
   function fixed_window.take(policy, view, granted)
     if lead > 0 and view.stop == now then view.booked = 1 end
     extend(policy, view)
-    view.spent = view.spent + granted * policy.cost
+    view.used = view.used + granted * policy.cost
   end
 
   function fixed_window.save(_, view, index)
-    local text = pack(FORMAT, view.start, view.stop, view.spent, view.reach, view.booked)
+    local text = pack(FORMAT, view.start, view.stop, view.used, view.reach, view.booked)
     write_string(index, view.gaps and text .. view.gaps or text, view.stop, view.expires_at)
   end
 
-  -- Returns the level: units spent, µs until the window ends, and in a denial the µs until it opens.
-  function fixed_window.level(_, view, is_short) return view.spent, view.stop - now, is_short and view.opens_in or nil end
+  -- Returns the level: units used, µs until the window ends, and in a denial the µs until it opens.
+  function fixed_window.level(_, view, is_short) return view.used, view.stop - now, is_short and view.opens or nil end
 
   -- Returns the level of a denial that ends after `wait`.
   function fixed_window.level_until(policy, view, wait) return policy.limit - policy.cost, view.stop - now, wait end
@@ -82,34 +82,34 @@ do
   -- Returns the µs until the cost fits.
   function fixed_window.wait(policy, view)
     if policy.cost > policy.limit then return INFINITY end
-    return view.spent + policy.cost > policy.limit and view.stop - now or view.opens_in
+    return view.used + policy.cost > policy.limit and view.stop - now or view.opens
   end
 
   fixed_window.turn = fixed_window.wait
 
-  function fixed_window.queue_state(view) return { view.stop, view.start, view.spent, view.booked } end
+  function fixed_window.queue_state(view) return { view.stop, view.start, view.used, view.booked } end
 
   function fixed_window.restore(policy, view, state, index)
-    view.stop, view.start, view.spent, view.booked = spread(state)
+    view.stop, view.start, view.used, view.booked = spread(state)
     if view.stop <= now then return remove(index) end
     fixed_window.save(policy, view, index)
   end
 
   -- Returns the view at an earlier queue state.
   function fixed_window.front(policy, view, state)
-    local stop, start, spent, booked = spread(state)
+    local stop, start, used, booked = spread(state)
     if stop <= now then
       -- Windows follow each other without a gap while turns are booked.
       start = now - (now - stop) % policy.window
-      stop, spent, booked = start + policy.window, 0, 1
+      stop, used, booked = start + policy.window, 0, 1
     end
-    local opens_in = booked == 1 and max(start - now, 0) or 0
-    return { start = start, stop = stop, spent = spent, booked = booked, reach = view.reach, opens_in = opens_in }
+    local opens = booked == 1 and max(start - now, 0) or 0
+    return { start = start, stop = stop, used = used, booked = booked, reach = view.reach, opens = opens }
   end
 
   function fixed_window.is_within(_, view, back)
     if view.stop <= back[2] then return true end
-    return view.start == back[2] and view.stop == back[1] and view.spent <= back[3]
+    return view.start == back[2] and view.stop == back[1] and view.used <= back[3]
   end
 
   function fixed_window.is_over(_, back_time) return back_time <= now end
@@ -117,15 +117,15 @@ do
   -- Spends the cost whether it fits or not. What does not fit is spent in the next window.
   function fixed_window.charge(policy, view, max_wait, index)
     extend(policy, view)
-    local total = view.spent + policy.cost
+    local total = view.used + policy.cost
     if total <= policy.limit then
-      view.spent = total
+      view.used = total
     elseif view.stop - now <= max_wait + policy.window then
-      view.start, view.stop, view.spent = view.stop, view.stop + policy.window, min(total - policy.limit, policy.limit)
+      view.start, view.stop, view.used = view.stop, view.stop + policy.window, min(total - policy.limit, policy.limit)
       view.reach = max(view.reach, ceil((view.stop - now) / 1000))
-      view.opens_in, view.booked = view.start - now, 1
+      view.opens, view.booked = view.start - now, 1
     else
-      view.spent = max(view.spent, policy.limit)
+      view.used = max(view.used, policy.limit)
     end
     fixed_window.save(policy, view, index)
   end
@@ -133,17 +133,17 @@ do
   function fixed_window.give(policy, view, debited_at, index)
     -- Units spent in an earlier window are gone with that window.
     if debited_at >= 0 and debited_at < view.start then return end
-    local left = view.spent - policy.cost
-    if left <= 0 and view.opens_in > 0 then
+    local left = view.used - policy.cost
+    if left <= 0 and view.opens > 0 then
       -- The booked window is empty again. Move back to the last window that is not: the windows before it are full.
-      local back = min(ceil(view.opens_in / policy.window), floor(-left / policy.limit) + 1)
+      local back = min(ceil(view.opens / policy.window), floor(-left / policy.limit) + 1)
       left = left + back * policy.limit
       view.start = view.start - back * policy.window
       view.stop = view.start + policy.window
     end
     -- The gaps may lie behind the end of the queue now.
-    view.spent, view.gaps = max(left, 0), nil
-    if view.spent == 0 and view.start <= now then return remove(index) end
+    view.used, view.gaps = max(left, 0), nil
+    if view.used == 0 and view.start <= now then return remove(index) end
     fixed_window.save(policy, view, index)
   end
 end

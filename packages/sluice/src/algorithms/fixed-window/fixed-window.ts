@@ -101,6 +101,21 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   save: (_parameters, view) => stateOf(view),
 
+  level(_parameters, view, short) {
+    const left = view.stop - view.now
+    return short ? [view.used, left, view.opens] : [view.used, left]
+  },
+
+  levelUntil: ({ limit, cost }, view, wait) => [limit - cost, view.stop - view.now, wait],
+
+  wait({ limit, cost }, level) {
+    const used = level[0] as number
+    const left = level[1] as number
+    const opens = level[2] ?? 0
+    if (cost > limit) return Number.POSITIVE_INFINITY
+    return used + cost > limit ? left : opens
+  },
+
   turn(parameters, view) {
     return this.wait(parameters, this.level(parameters, view, true))
   },
@@ -176,13 +191,6 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   spentShare: ({ limit }, { used, opens }) => (opens > 0 ? 1 : Math.min(used / limit, 1)),
 
-  level(_parameters, view, short) {
-    const left = view.stop - view.now
-    return short ? [view.used, left, view.opens] : [view.used, left]
-  },
-
-  levelUntil: ({ limit, cost }, view, wait) => [limit - cost, view.stop - view.now, wait],
-
   explain(parameters, level, allowed = false) {
     const used = level[0] as number
     const left = level[1] as number
@@ -194,14 +202,6 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(parameters, level)),
       resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
     }
-  },
-
-  wait({ limit, cost }, level) {
-    const used = level[0] as number
-    const left = level[1] as number
-    const opens = level[2] ?? 0
-    if (cost > limit) return Number.POSITIVE_INFINITY
-    return used + cost > limit ? left : opens
   },
 
   name: "fixed_window",

@@ -25,7 +25,7 @@ export interface LogParameters {
 export interface LogState extends State {
   expiresAt: number
   readonly at: number[]
-  readonly sum: number[]
+  readonly total: number[]
   /** Until when a policy needs an entry, in milliseconds. Never earlier than for the entries before it. */
   readonly till: number[]
   /** How far ahead an entry was booked, in milliseconds. 0 if it was not booked. */
@@ -54,12 +54,12 @@ export function prune(state: LogState, first: number, now: number): number {
 }
 
 export function empty(): LogState {
-  return { expiresAt: 0, at: [0], sum: [0], till: [0], lead: [0], start: 0 }
+  return { expiresAt: 0, at: [0], total: [0], till: [0], lead: [0], start: 0 }
 }
 
-export function append(state: LogState, at: number, sum: number, till: number, lead: number): void {
+export function append(state: LogState, at: number, total: number, till: number, lead: number): void {
   state.at.push(at)
-  state.sum.push(sum)
+  state.total.push(total)
   state.till.push(till)
   state.lead.push(lead)
 }
@@ -68,8 +68,8 @@ export function cutAfter(state: LogState, entry: number): void {
   for (const column of columns(state)) column.length = entry + 1
 }
 
-export function columns({ at, sum, till, lead }: LogState): number[][] {
-  return [at, sum, till, lead]
+export function columns({ at, total, till, lead }: LogState): number[][] {
+  return [at, total, till, lead]
 }
 
 /** The state after its entries changed. Undefined if no entry counts any more. */
@@ -80,8 +80,8 @@ export function kept(state: LogState, now: number): LogState | undefined {
 }
 
 /** Units between two running totals. */
-export function units(sum: number, base: number): number {
-  return (sum - base + WRAP) % WRAP
+export function units(total: number, base: number): number {
+  return (total - base + WRAP) % WRAP
 }
 
 export function nth(column: readonly number[], entry: number): number {

@@ -26,7 +26,7 @@ export interface LogView extends View {
   /** Running total before it. */
   readonly base: number
   /** Units that count. */
-  total: number
+  spent: number
   /** Time of the newest entry, and whether it was booked. */
   last: number
   booked: boolean
@@ -49,7 +49,7 @@ interface LogGap {
   taken: number
 }
 
-type Entry = readonly [at: number, sum: number, till: number, lead: number]
+type Entry = readonly [at: number, total: number, till: number, lead: number]
 
 export const log: Algorithm<LogParameters, LogState, LogView> = {
   parameters(policy, cost) {
@@ -61,7 +61,7 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
   read(parameters, state = empty(), now) {
     const newest = state.at.length - 1
     const last = nth(state.at, newest)
-    const sum = nth(state.sum, newest)
+    const total = nth(state.total, newest)
     const reach = nth(state.till, newest) * 1_000 - last
     // An entry further ahead than any request leads means that the clock went back. Units that counted before count as spent
     // or booked now.
@@ -71,19 +71,19 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
       ? (entry: number) => nth(state.till, entry) * 1_000 > last
       : (entry: number) => nth(state.at, entry) + parameters.window > now
     const first = firstThat(counts, state.start + 1, newest + 1)
-    const base = nth(state.sum, first - 1)
-    const total = units(sum, base)
-    if (!jumped) return { now, state, first, base, total, last, booked: lead > 0, jumped, gaps: state.gaps }
+    const base = nth(state.total, first - 1)
+    const spent = units(total, base)
+    if (!jumped) return { now, state, first, base, spent, last, booked: lead > 0, jumped, gaps: state.gaps }
     const repaired = empty()
     const at = now + lead * 1_000
-    append(repaired, at, total, wholeMilliseconds(at + reach), lead)
+    append(repaired, at, spent, wholeMilliseconds(at + reach), lead)
     const booked = lead > 0
-    return { now, state: repaired, first: 1, base: 0, total, last: at, booked, jumped, gaps: undefined }
+    return { now, state: repaired, first: 1, base: 0, spent, last: at, booked, jumped, gaps: undefined }
   },
 
   room(parameters, view, count) {
     if (view.booked && view.last > view.now) return 0
-    const room = Math.floor((parameters.limit - view.total) / parameters.cost)
+    const room = Math.floor((parameters.limit - view.spent) / parameters.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
@@ -96,17 +96,17 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
     const newest = state.at.length - 1
     // Not before the newest entry, because the log must stay sorted even if the clock went back.
     const at = Math.max(view.now, view.last)
-    const sum = (nth(state.sum, newest) + granted * parameters.cost) % WRAP
+    const total = (nth(state.total, newest) + granted * parameters.cost) % WRAP
     const till = Math.max(wholeMilliseconds(at + parameters.window), nth(state.till, newest))
     // An entry of a shorter window is not extended, because its units must not count for longer.
     const ownWindow = nth(state.till, newest) >= wholeMilliseconds(view.last + parameters.window)
     const sameSubWindow = Math.floor(view.last / parameters.merge) === Math.floor(at / parameters.merge)
-    if (view.total > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
-    append(state, at, sum, till, wholeMilliseconds(lead))
+    if (view.spent > 0 && ownWindow && sameSubWindow) cutAfter(state, newest - 1)
+    append(state, at, total, till, wholeMilliseconds(lead))
     // No turn is booked any more.
     if (lead === 0) state.gaps = undefined
     view.first = prune(state, view.first, view.now - lead)
-    view.total += granted * parameters.cost
+    view.spent += granted * parameters.cost
     view.last = at
     view.booked = lead > 0
     state.expiresAt = till * 1_000
@@ -118,6 +118,17 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
     state.expiresAt = newestOf(state)[2] * 1_000
     return state
   },
+
+  level(parameters, view, short) {
+    const reset = view.spent > 0 ? view.last + parameters.window - view.now : 0
+    return short ? [view.spent, reset, untilEnoughLeft(parameters, view)] : [view.spent, reset]
+  },
+
+  levelUntil(parameters, view, wait) {
+    return [...this.level(parameters, view, false), wait]
+  },
+
+  wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
 
   turn(parameters, view) {
     return this.wait(parameters, this.level(parameters, view, true))
@@ -134,29 +145,29 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
 
   restore(_parameters, { now, state, gaps }, queue) {
     const [used, base] = entriesIn(queue)
-    const start = nth(state.sum, state.start)
+    const start = nth(state.total, state.start)
     const newest = state.at.length - 1
     const left = units(base[1], start)
     // More units were given back, or have expired, than were spent before the turn.
-    const isVoid = left > units(nth(state.sum, newest), start)
+    const isVoid = left > units(nth(state.total, newest), start)
     const cut =
-      firstThat((i) => isVoid || units(nth(state.sum, i), start) > left, state.start + 1, newest) - 1
+      firstThat((i) => isVoid || units(nth(state.total, i), start) > left, state.start + 1, newest) - 1
     cutAfter(state, cut)
     // The turn may have been merged into the entry before it.
-    if (!isVoid && nth(state.sum, cut) !== base[1]) append(state, ...base)
-    const [at, sum, till, lead] = used
-    const more = units(sum, base[1])
-    if (more > 0) append(state, at, isVoid ? (start + more) % WRAP : sum, till, lead)
+    if (!isVoid && nth(state.total, cut) !== base[1]) append(state, ...base)
+    const [at, total, till, lead] = used
+    const more = units(total, base[1])
+    if (more > 0) append(state, at, isVoid ? (start + more) % WRAP : total, till, lead)
     keepGaps(state, gaps)
     return kept(state, now)
   },
 
   front({ window }, view, queue) {
     const [used, base] = entriesIn(queue)
-    const real = Math.max(view.total - units(newestOf(view.state)[1], base[1]), 0)
+    const real = Math.max(view.spent - units(newestOf(view.state)[1], base[1]), 0)
     const counting = used[0] + window > view.now ? units(used[1], base[1]) : 0
     const gap = { base, used, real, taken: counting > 0 ? (queue[8] as number) : base[1] }
-    return { ...view, total: real + counting, last: used[0], booked: true, gap }
+    return { ...view, spent: real + counting, last: used[0], booked: true, gap }
   },
 
   isWithin({ window }, { gap }, back) {
@@ -195,37 +206,26 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
     return kept(view.state, view.now)
   },
 
-  spentShare: ({ limit }, { total, booked, last, now }) =>
-    booked && last > now ? 1 : Math.min(total / limit, 1),
+  spentShare: ({ limit }, { spent, booked, last, now }) =>
+    booked && last > now ? 1 : Math.min(spent / limit, 1),
 
   weight: ({ at }) => 1 + Math.floor(at.length / ENTRIES_OF_A_STATE),
 
-  level(parameters, view, short) {
-    const reset = view.total > 0 ? view.last + parameters.window - view.now : 0
-    return short ? [view.total, reset, untilEnoughLeft(parameters, view)] : [view.total, reset]
-  },
-
-  levelUntil(parameters, view, wait) {
-    return [...this.level(parameters, view, false), wait]
-  },
-
   explain(parameters, level, allowed = false) {
-    const total = level[0] as number
+    const spent = level[0] as number
     const reset = level[1] as number
     return {
       limit: parameters.limit,
       window: parameters.window / 1_000,
       // A cost that would fit but has to wait is behind a booked turn.
       remaining:
-        total + parameters.cost <= parameters.limit && (level[2] ?? 0) > 0
+        spent + parameters.cost <= parameters.limit && (level[2] ?? 0) > 0
           ? 0
-          : Math.max(parameters.limit - total, 0),
+          : Math.max(parameters.limit - spent, 0),
       retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(parameters, level)),
       resetAfter: wholeMilliseconds(reset),
     }
   },
-
-  wait: ({ limit, cost }, level) => (cost > limit ? Number.POSITIVE_INFINITY : (level[2] ?? 0)),
 
   name: "log",
   luaParameters: ({ limit, window, merge }) => ({ limit, window, merge }),
@@ -235,7 +235,7 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
   readsAnyCost: false,
   levelBefore: ({ cost }, level, times) => [(level[0] as number) - times * cost, level[1] as number],
 
-  // It is unknown which entries have expired meanwhile, so the total stays as it was.
+  // It is unknown which entries have expired meanwhile, so the units stay as they were.
   levelLater(_parameters, level, us) {
     const later = (time: number) => Math.max(time - us, 0)
     return [level[0] as number, ...level.slice(1).map(later)]
@@ -250,14 +250,14 @@ function takeInGap({ cost, window }: LogParameters, view: LogView, gap: LogGap, 
   const { now, state } = view
   const newest = state.at.length - 1
   const next = firstThat((entry) => nth(state.at, entry) >= now, state.start + 1, newest + 1)
-  const before = nth(state.sum, next - 1)
-  const total = nth(state.sum, newest)
+  const before = nth(state.total, next - 1)
+  const total = nth(state.total, newest)
   const from = units(total, before) < units(total, gap.taken) ? before : gap.taken
   gap.taken = (from + cost) % WRAP
-  view.total += cost
+  view.spent += cost
   view.last = now
   const till = Math.max(gap.base[2], wholeMilliseconds(now + window))
-  gap.used = [now, (gap.base[1] + view.total - gap.real) % WRAP, till, wholeMilliseconds(lead)]
+  gap.used = [now, (gap.base[1] + view.spent - gap.real) % WRAP, till, wholeMilliseconds(lead)]
 }
 
 /** Gaps are kept with the last booked turn. */
@@ -267,7 +267,7 @@ function keepGaps(state: LogState, gaps: LogView["gaps"]): void {
 
 function newestOf(state: LogState): Entry {
   const newest = state.at.length - 1
-  return [nth(state.at, newest), nth(state.sum, newest), nth(state.till, newest), nth(state.lead, newest)]
+  return [nth(state.at, newest), nth(state.total, newest), nth(state.till, newest), nth(state.lead, newest)]
 }
 
 /** The two entries of a queue state. They are the same if nothing was admitted in a gap. */
@@ -276,15 +276,15 @@ function entriesIn(queue: readonly number[]): [used: Entry, base: Entry] {
 }
 
 /** Removes the newest units: cuts the log after the entry that reaches the rest. */
-function giveNewest({ cost }: LogParameters, { state, first, base, total }: LogView): void {
-  const left = total - cost
+function giveNewest({ cost }: LogParameters, { state, first, base, spent }: LogView): void {
+  const left = spent - cost
   if (left <= 0) {
     cutAfter(state, first - 1)
     return
   }
-  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= left, first, state.at.length - 1)
+  const cut = firstThat((entry) => units(nth(state.total, entry), base) >= left, first, state.at.length - 1)
   cutAfter(state, cut)
-  state.sum[cut] = (base + left) % WRAP
+  state.total[cut] = (base + left) % WRAP
 }
 
 /**
@@ -292,32 +292,36 @@ function giveNewest({ cost }: LogParameters, { state, first, base, total }: LogV
  * If another policy still needs older entries, nothing is removed.
  */
 function giveOldest({ cost }: LogParameters, view: LogView): void {
-  const { now, state, first, base, total } = view
+  const { now, state, first, base, spent } = view
   // No entry counts for longer than a later one.
   if (first - 1 > state.start && nth(state.till, first - 1) * 1_000 > now) return
   state.start = first - 1
   const newest = state.at.length - 1
-  if (cost >= total) {
+  if (cost >= spent) {
     state.start = newest
     return
   }
-  const cut = firstThat((entry) => units(nth(state.sum, entry), base) >= cost, first, newest)
-  const sum = (base + cost) % WRAP
-  state.start = nth(state.sum, cut) === sum ? cut : cut - 1
-  state.sum[state.start] = sum
+  const cut = firstThat((entry) => units(nth(state.total, entry), base) >= cost, first, newest)
+  const total = (base + cost) % WRAP
+  state.start = nth(state.total, cut) === total ? cut : cut - 1
+  state.total[state.start] = total
 }
 
 /** Microseconds until enough entries have expired for the cost to fit, and all booked turns have passed. */
 function untilEnoughLeft(parameters: LogParameters, view: LogView): number {
   const { limit, window, cost } = parameters
   const turns = view.booked ? Math.max(view.last - view.now, 0) : 0
-  const excess = view.total + cost - limit
+  const excess = view.spent + cost - limit
   if (cost > limit || excess <= 0) return turns
   if (view.gap !== undefined && excess > view.gap.real) {
     return Math.max(view.last + window - view.now, turns)
   }
-  const { at, sum } = view.state
-  const leaves = firstThat((entry) => units(nth(sum, entry), view.base) >= excess, view.first, at.length - 1)
+  const { at, total } = view.state
+  const leaves = firstThat(
+    (entry) => units(nth(total, entry), view.base) >= excess,
+    view.first,
+    at.length - 1,
+  )
   return Math.max(nth(at, leaves) + window - view.now, turns)
 }
 

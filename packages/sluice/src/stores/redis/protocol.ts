@@ -119,8 +119,7 @@ function unitsOf({ policy, cost }: PolicyRequest): number {
 
 /** Whether Lua can multiply the cost of one unit exactly. If not, a plan is for one cost only. */
 function isScalable(policy: Policy): boolean {
-  if (!("capacity" in policy)) return true
-  return Number.isSafeInteger(2 * (parametersOf(policy, 1) as { readonly spanPieces: number }).spanPieces)
+  return algorithmOf(policy).isScalable?.(parametersOf(policy, 1)) ?? true
 }
 
 function costsOne(policies: readonly PolicyRequest[]): boolean {
