@@ -209,9 +209,6 @@ function readLimiters(roots: readonly Cursor[], outage: LimiterConfig["outage"])
     for (const [name, cursor] of section.map()?.entries() ?? []) {
       if (name === "" || name.length > 256)
         section.failAt(name, "the name of a limiter has 1 to 256 characters")
-      if (name.includes("/")) {
-        section.failAt(name, "the name of a limiter has no slash: such names belong to the limits of domains")
-      }
       if (limiters.has(name)) section.failAt(name, `limiter ${shown(name)} is there twice`)
       const limiter = readLimiter(cursor, outage)
       if (limiter !== undefined) limiters.set(name, limiter)

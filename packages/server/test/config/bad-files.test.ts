@@ -98,11 +98,6 @@ const files: readonly [what: string, text: string, problem: string][] = [
     '3:13: delivery must be one of function, script, got "fast"',
   ],
   ["a limiter without a policy", "limiters:\n  api: {}\n", '2:8: limiter "api" needs a policy'],
-  [
-    "a limiter with a slash in its name",
-    "limiters:\n  a/b: { policy: { algorithm: slidingLog, limit: 1, window: 1s } }\n",
-    "2:3: the name of a limiter has no slash: such names belong to the limits of domains",
-  ],
   ["a limiter that is a text", "limiters:\n  api: fast\n", '2:8: api must be a map, got "fast"'],
   [
     "a misspelt option of a limiter",
