@@ -9,9 +9,13 @@ export interface ServerContext {
   readonly log: Logger
   /** All metrics of this process. */
   readonly metrics: Registry
+  /** What `/metrics` answers: the metrics of this process, or of all workers. */
+  readonly metricsText: () => Promise<string>
   /** The busiest and the most denied keys. */
   readonly topKeys: TopKeys
-  /** Aborted when the server begins to drain: it takes no new work, and long polls should end. */
+  /** Aborted when a shutdown begins: health checks fail, so that clients go elsewhere. All else works as before. */
+  readonly stopping: AbortSignal
+  /** Aborted when the listeners begin to close: long polls should end. */
   readonly draining: AbortSignal
 }
 
@@ -19,6 +23,14 @@ export interface ServerContext {
 export interface Listener {
   /** The address that it listens on. The port is the real one if the configuration said 0. */
   readonly address: { readonly host: string; readonly port: number }
-  /** Takes no new requests, waits for the present ones until `deadline` (ms), then ends the rest. */
-  drain(deadline: number): Promise<void>
+  /** Takes no new connections, waits for the present requests, and then ends the rest. */
+  drain(times: DrainTimes): Promise<void>
+}
+
+/** Both in milliseconds from now. */
+export interface DrainTimes {
+  /** When everything that is left is ended. */
+  readonly deadline: number
+  /** When connections without a request are closed. Until then, a client may use them once more. */
+  readonly idle: number
 }

@@ -2,6 +2,7 @@
 import cluster from "node:cluster"
 import type { Terminal } from "./cli/command.js"
 import { runCommand } from "./cli/run-command.js"
+import { INTERRUPT } from "./workers.js"
 
 const argv = process.argv.slice(2)
 const stopping = new AbortController()
@@ -11,9 +12,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     if (stopping.signal.aborted && signal === "SIGINT") process.exit(130)
     // Ctrl-C reaches a whole group of processes. Workers wait for the signal of their parent.
     if (cluster.isWorker && signal === "SIGINT") return
-    stopping.abort()
+    stopping.abort(signal)
   })
 }
+if (cluster.isWorker) process.on(INTERRUPT, () => stopping.abort("SIGINT"))
 // `sluice top | head` closes the pipe.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error

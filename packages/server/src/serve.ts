@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { pino } from "pino"
 import { collectDefaultMetrics, Registry } from "prom-client"
 import { prometheus, topKeys } from "sluice/telemetry"
@@ -5,7 +6,11 @@ import type { Config } from "./config/config.js"
 import type { Listener, ServerContext } from "./context.js"
 import { createEngine } from "./engine.js"
 import { listenGrpc } from "./grpc/grpc-server.js"
-import { listenHttp } from "./http/http-server.js"
+import { KEEP_ALIVE, listenHttp } from "./http/http-server.js"
+import { gatherMetrics } from "./worker-metrics.js"
+
+/** Milliseconds after which no client that reads `Keep-Alive` uses an idle connection any more, with a second for the network. */
+const IDLE = KEEP_ALIVE + 1_000
 
 /** A server that runs. */
 export interface RunningServer {
@@ -14,28 +19,44 @@ export interface RunningServer {
   readonly context: ServerContext
   /** Takes a new configuration. Listeners, the store and the token stay as they are until a restart. */
   reload(config: Config): void
-  /** Drains the listeners, gives leases back and closes the store. */
-  close(): Promise<void>
+  /** Waits for `http.shutdownDelay`, drains the listeners, gives leases back and closes the store. */
+  close(options?: CloseOptions): Promise<void>
+}
+
+export interface CloseOptions {
+  /** Ends at once what is idle, as Ctrl-C wants it: without the delay, and without waiting for idle connections. */
+  readonly isPrompt?: boolean
 }
 
 export interface ServeOptions {
   /** Where logs go. Default: standard output, as lines of JSON. */
   readonly log?: ServerContext["log"] | undefined
+  /** Whether this process is a worker of `startWorkers`, so that `/metrics` adds up all of them. Default: false. */
+  readonly isWorker?: boolean | undefined
 }
 
 /** Starts the listeners of a configuration. */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<RunningServer> {
-  const { log = pino({ level: config.log.level, base: null }) } = options
+  const { log = pino({ level: config.log.level, base: null }), isWorker = false } = options
   const metrics = new Registry()
   const stopMetrics = prometheus(metrics)
   collectDefaultMetrics({ register: metrics })
   const engine = createEngine(config, {
     onError: once((error) => log.warn({ error: error.message }, "Redis")),
   })
-  const draining = new AbortController()
+  const [stopping, draining] = [new AbortController(), new AbortController()]
   const counted = topKeys({ store: engine.store, every: "1s" })
-  const context: ServerContext = { engine, log, metrics, topKeys: counted, draining: draining.signal }
+  const context: ServerContext = {
+    engine,
+    log,
+    metrics,
+    metricsText: isWorker ? gatherMetrics(metrics) : () => metrics.metrics(),
+    topKeys: counted,
+    stopping: stopping.signal,
+    draining: draining.signal,
+  }
   const listeners: Listener[] = []
+  let closed: Promise<void> | undefined
   const start = async (listen: typeof listenHttp, address: Config["listen"]["http"]) => {
     if (address === undefined) return undefined
     const listener = await listen(context, address)
@@ -43,9 +64,13 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     return listener.address
   }
 
-  const close = async () => {
+  const close = async ({ isPrompt = false }: CloseOptions = {}) => {
+    const { shutdownDelay, drain } = config.http
+    stopping.abort()
+    if (!isPrompt && shutdownDelay > 0) await delay(shutdownDelay)
     draining.abort()
-    await Promise.all(listeners.map((listener) => listener.drain(config.http.drain)))
+    const times = { deadline: drain, idle: isPrompt ? 0 : Math.max(IDLE - shutdownDelay, 0) }
+    await Promise.all(listeners.map((listener) => listener.drain(times)))
     context.topKeys.stop()
     stopMetrics()
     await engine.close()
@@ -62,20 +87,23 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
         for (const warning of engine.reload(next)) log.warn(warning)
         log.info({ limiters: next.limiters.size, domains: next.domains.size }, "configuration reloaded")
       },
-      close: once(close),
+      close(options) {
+        closed ??= close(options)
+        return closed
+      },
     }
   } catch (error) {
-    await close()
+    await close({ isPrompt: true })
     throw error
   }
 }
 
-/** Calls a function at most once per message, or once at all if it takes none. */
-function once<A extends [Error] | [], R>(call: (...args: A) => R): (...args: A) => R {
-  const results = new Map<string, R>()
-  return (...args) => {
-    const name = args[0]?.message ?? ""
-    if (!results.has(name) && results.size < 1_000) results.set(name, call(...args))
-    return results.get(name) as R
+/** Calls a function at most once per message. */
+function once(call: (error: Error) => void): (error: Error) => void {
+  const messages = new Set<string>()
+  return (error) => {
+    if (messages.has(error.message) || messages.size >= 1_000) return
+    messages.add(error.message)
+    call(error)
   }
 }

@@ -1,8 +1,12 @@
 import cluster, { type Worker } from "node:cluster"
 import type { ExitCode, Terminal } from "./cli/command.js"
+import { shareMetrics } from "./worker-metrics.js"
 
 /** A worker that ends sooner than this after its start, in milliseconds, is replaced after a pause of this length. */
 const SOONEST = 1_000
+
+/** The signal that passes Ctrl-C on to workers. They ignore SIGINT itself, which a terminal sends to the whole group of processes. */
+export const INTERRUPT = "SIGUSR2"
 
 /**
  * Runs the same command in several processes that share the listeners. A process that dies is replaced. Signals go to all of them, so each
@@ -14,8 +18,12 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
   const started = new Map<Worker, number>()
 
   const fork = () => {
-    if (!isStopping) started.set(cluster.fork(), performance.now())
+    if (isStopping) return
+    const worker = cluster.fork()
+    started.set(worker, performance.now())
+    closeForgottenConnections(worker)
   }
+  shareMetrics(() => started.keys())
   const signalAll = (signal: NodeJS.Signals) => {
     for (const worker of started.keys()) worker.process.kill(signal)
   }
@@ -28,7 +36,7 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
   return new Promise((resolve) => {
     const stop = () => {
       isStopping = true
-      signalAll("SIGTERM")
+      signalAll(terminal.signal.reason === "SIGINT" ? INTERRUPT : "SIGTERM")
       endIfEmpty()
     }
     const endIfEmpty = () => {
@@ -49,5 +57,23 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
       endIfEmpty()
     })
     for (let i = 0; i < count; i += 1) fork()
+  })
+}
+
+/**
+ * Closes the connections that Node has handed to a worker and that the worker did not live to take: Node forgets them, and their clients
+ * would wait for ever. Of each listener there is at most one.
+ */
+function closeForgottenConnections(worker: Worker): void {
+  const handed = new Map<string, { close(): void }>()
+  const send = worker.process.send as (...args: unknown[]) => boolean
+  worker.process.send = (...args: unknown[]) => {
+    const [message, handle] = args as [{ act?: string; key?: string }, { close(): void } | undefined]
+    if (message.act === "newconn" && handle !== undefined) handed.set(message.key ?? "", handle)
+    return send.apply(worker.process, args)
+  }
+  worker.process.once("exit", () => {
+    // Node has closed the others already, and a second time does nothing.
+    for (const handle of handed.values()) handle.close()
   })
 }

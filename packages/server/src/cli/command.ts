@@ -1,3 +1,5 @@
+import { distance } from "../config/distance.js"
+
 /** A subcommand of `sluice`. */
 export interface Command {
   /** One line for the list of commands. */
@@ -65,7 +67,9 @@ export function parseArguments(argv: readonly string[], command: Pick<Command, "
     const takesValue = name !== undefined && Object.hasOwn(known, `${name}=`)
     if (name === undefined || !(takesValue || Object.hasOwn(known, name))) {
       const names = Object.keys(known).map((each) => `--${each.replace("=", "")}`)
-      throw new UsageError(`unknown option ${text}; the options are ${names.join(", ")}`)
+      const near = names.find((each) => distance(each, text.replace(/=.*/s, "")) <= 2)
+      const help = near === undefined ? `the options are ${names.join(", ")}` : `did you mean ${near}?`
+      throw new UsageError(`unknown option ${text}; ${help}`)
     }
     if (!takesValue && inline !== undefined) throw new UsageError(`--${name} takes no value`)
     const value = takesValue ? (inline ?? argv[++i]) : ""

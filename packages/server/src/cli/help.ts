@@ -22,7 +22,7 @@ export function commandHelp({ summary, usage, options, examples }: Command): str
   )
   const [first = "", ...others] = usage.split("\n")
   return lines(
-    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}${summary.endsWith("?") ? "" : "."}`,
     "",
     `Usage: ${first}`,
     ...others.map((line) => `       ${line}`),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { SluiceError } from "sluice"
-import { distance } from "../config/cursor.js"
+import { distance } from "../config/distance.js"
 import { ConfigError } from "../config/problems.js"
 import { type Command, type ExitCode, parseArguments, type Terminal, UsageError } from "./command.js"
 import { printable } from "./format.js"
@@ -81,6 +81,9 @@ function report(name: string, error: unknown, terminal: Terminal): ExitCode {
   if (error instanceof UsageError) {
     terminal.err(`\`sluice ${name} --help\` shows how it is called.\n`)
     return 2
+  }
+  if (message.startsWith("the server cannot be reached")) {
+    terminal.err("Is `sluice serve` running? --server or SLUICE_SERVER has the URL of a server elsewhere.\n")
   }
   return error instanceof SluiceError ? exitCodes[error.code] : 1
 }

@@ -1,3 +1,4 @@
+import cluster from "node:cluster"
 import { fileURLToPath } from "node:url"
 import type { Address, Config } from "../config/config.js"
 import { loadSources, watchConfig } from "../config/load.js"
@@ -48,7 +49,7 @@ export const serveCommand: Command = {
     }
     const onHangUp = () => reload()
     process.on("SIGHUP", onHangUp)
-    const server = await serve(config)
+    const server = await serve(config, { isWorker: cluster.isWorker })
     const watch = watchConfig(
       paths,
       (next) => server.reload(adapt(next)),
@@ -65,7 +66,7 @@ export const serveCommand: Command = {
     watch.stop()
     process.off("SIGHUP", onHangUp)
     server.context.log.info("draining")
-    await server.close()
+    await server.close({ isPrompt: terminal.signal.reason === "SIGINT" })
     return 0
   },
 }

@@ -9,6 +9,8 @@ export interface Config {
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   readonly domains: ReadonlyMap<string, Domain>
   readonly http: HttpConfig
+  /** Whether responses to Envoy carry headers for its client, and under which names. */
+  readonly envoy: { readonly responseHeaders: ResponseHeaders | false }
   readonly log: { readonly level: LogLevel }
   /** For limiters that say nothing of their own, and for the limits of domains. */
   readonly outage: LimiterConfig["outage"]
@@ -23,9 +25,18 @@ export interface Address {
 }
 
 export interface HttpConfig {
-  /** How long a drain may take after SIGTERM, in milliseconds. */
+  /** How long the server works on after SIGTERM while its health checks fail, in milliseconds. */
+  readonly shutdownDelay: number
+  /** How long a drain may take after that, in milliseconds. */
   readonly drain: number
   readonly headers: HeaderForm
+}
+
+/** The names of headers. */
+export interface ResponseHeaders {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
 }
 
 export type StoreConfig =

@@ -3,13 +3,14 @@ import type { HeaderForm } from "sluice/http"
 import type { Address, Config, Domain, LimiterConfig, LogLevel, StoreConfig } from "./config.js"
 import { ConfigFile, type Cursor, shown } from "./cursor.js"
 import { ConfigError } from "./problems.js"
-import { readDomain } from "./read-domain.js"
+import { limiterNames, readDomain } from "./read-domain.js"
 import { readLimiter, readOutage } from "./read-limiter.js"
 import { readDuration } from "./read-policy.js"
+import { envoyHeaders, readResponseHeaders } from "./read-response-headers.js"
 import { withoutPassword } from "./without-password.js"
 
 export const configKeys = [
-  ...["listen", "admin", "store", "outage", "limiters", "http", "log"],
+  ...["listen", "admin", "store", "outage", "limiters", "http", "log", "envoy"],
   ...["domain", "descriptors", "domains"],
 ] as const
 export const storeKeys = ["type", "maxKeys", "url", "cluster", "sentinel", "prefix", "delivery"] as const
@@ -47,19 +48,23 @@ export function readConfig(sources: readonly ConfigSource[], env: Environment = 
   }
   const outage = optional(section("outage"), readOutage) ?? {}
   const listen = section("listen")?.map(["http", "grpc"])
-  const http = section("http")?.map(["drain", "headers"])
+  const http = section("http")?.map(["shutdownDelay", "drain", "headers"])
   const address = (name: "http" | "grpc") => {
     const cursor = listen?.at(name)
     return cursor?.exists ? readAddress(cursor, env) : defaults[name]
   }
+  const envoy = section("envoy")?.map(["responseHeaders"])
+  const domains = readDomains(roots)
   const config: Config = {
     listen: { http: address("http"), grpc: address("grpc") },
     admin: { token: readToken(section("admin"), env) },
     store: optional(section("store"), (cursor) => readStore(cursor, env)) ?? memory,
-    limiters: readLimiters(roots, outage),
-    domains: readDomains(roots),
+    limiters: readLimiters(roots, outage, domains),
+    domains,
+    envoy: { responseHeaders: optional(envoy?.at("responseHeaders"), readResponseHeaders) ?? envoyHeaders },
     http: {
-      drain: optional(http?.at("drain"), readDuration) ?? 10_000,
+      shutdownDelay: optional(http?.at("shutdownDelay"), readShutdownTime) ?? 0,
+      drain: optional(http?.at("drain"), readShutdownTime) ?? 10_000,
       headers: optional(http?.at("headers"), (each) => each.choice<HeaderForm>(headerForms)) ?? "draft-11",
     },
     log: {
@@ -72,6 +77,13 @@ export function readConfig(sources: readonly ConfigSource[], env: Environment = 
   const problems = files.flatMap((file) => file.problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+/** A process manager does not wait longer, and timers of Node have a bound, too. */
+function readShutdownTime(cursor: Cursor): number | undefined {
+  const time = readDuration(cursor)
+  if (time === undefined || time <= 3_600_000) return time
+  return cursor.fail(`${cursor.label} must be at most 1h, got ${shown(cursor.value)}`)
 }
 
 const memory: StoreConfig = { type: "memory", maxKeys: undefined }
@@ -201,8 +213,13 @@ export function redisUrlProblem(text: string): string | undefined {
   return /^\/?\d*$/.test(pathname) ? undefined : "must have the number of a database as its path, or none"
 }
 
-function readLimiters(roots: readonly Cursor[], outage: LimiterConfig["outage"]): Map<string, LimiterConfig> {
+function readLimiters(
+  roots: readonly Cursor[],
+  outage: LimiterConfig["outage"],
+  domains: ReadonlyMap<string, Domain>,
+): Map<string, LimiterConfig> {
   const limiters = new Map<string, LimiterConfig>()
+  const taken = new Set([...domains.values()].flatMap(({ descriptors }) => descriptors.flatMap(limiterNames)))
   for (const root of roots) {
     const section = root.at("limiters")
     if (!section.exists) continue
@@ -210,6 +227,9 @@ function readLimiters(roots: readonly Cursor[], outage: LimiterConfig["outage"])
       if (name === "" || name.length > 256)
         section.failAt(name, "the name of a limiter has 1 to 256 characters")
       if (limiters.has(name)) section.failAt(name, `limiter ${shown(name)} is there twice`)
+      if (taken.has(name)) {
+        section.failAt(name, `limiter ${shown(name)} has the name of a descriptor; choose another name`)
+      }
       const limiter = readLimiter(cursor, outage)
       if (limiter !== undefined) limiters.set(name, limiter)
     }

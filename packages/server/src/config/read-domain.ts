@@ -35,6 +35,12 @@ export function readDomain(cursor: Cursor): Domain | undefined {
   return { name, descriptors }
 }
 
+/** The names of the limiters of a rule and of the rules in it. */
+export function limiterNames({ limit, descriptors }: DescriptorRule): string[] {
+  const nested = descriptors.flatMap(limiterNames)
+  return limit?.kind === "policy" ? [limit.limiter, ...nested] : nested
+}
+
 function readDescriptors(cursor: Cursor, path: string, depth: number): DescriptorRule[] {
   if (!cursor.exists) return []
   if (depth > DEEPEST) {

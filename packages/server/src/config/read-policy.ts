@@ -1,23 +1,23 @@
-import {
-  fixedWindow,
-  leakyBucket,
-  type Policies,
-  type Policy,
-  SluiceError,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from "sluice"
+import { readFileSync } from "node:fs"
+import * as library from "sluice"
+import { type Policies, type Policy, SluiceError } from "sluice"
 import { type Cursor, shown } from "./cursor.js"
 
-export const factories = {
-  fixedWindow,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-  leakyBucket,
-} satisfies Record<Policy["algorithm"], unknown>
-const algorithms = Object.keys(factories) as Policy["algorithm"][]
+type Factory = (options: object) => Policy
+
+/** The names of all policies. The schema has them from the library's registry. */
+const algorithms: readonly Policy["algorithm"][] = JSON.parse(
+  readFileSync(new URL("../../schema.json", import.meta.url), "utf8"),
+).$defs.policy.oneOf.map(
+  (policy: { properties: { algorithm: { const: string } } }) => policy.properties.algorithm.const,
+)
+
+const exported = new Map<string, unknown>(Object.entries(library))
+
+/** The functions that make policies, by name. */
+export const factories = Object.fromEntries(algorithms.map((name) => [name, exported.get(name)])) as Readonly<
+  Record<Policy["algorithm"], Factory>
+>
 
 /** Reads one policy (`algorithm: tokenBucket`, and its options) or several by name. */
 export function readPolicies(cursor: Cursor): Policies | undefined {
@@ -44,7 +44,7 @@ function readPolicy(cursor: Cursor): Policy | undefined {
   const chosen = algorithm.choice(algorithms)
   if (chosen === undefined) return undefined
   const { algorithm: _, ...options } = map.value as Record<string, unknown>
-  return checked(map, () => (factories[chosen] as (options: object) => Policy)(options))
+  return checked(map, () => factories[chosen](options))
 }
 
 /** Runs a check of the library. Its message names the option at fault, which is where the problem is noted. */

@@ -36,10 +36,13 @@ export async function decideTargets(
     if (isDenied(targets, outcomes)) await each("spend", peek)
     else await spendTogether(targets, roles, outcomes)
   }
-  if (has("quota") || has("shadow")) {
-    const call = isDenied(targets, outcomes) ? peek : spend
-    await Promise.all([each("quota", call), each("shadow", call)])
+  if (has("quota")) {
+    const isCharged = has("spend") && !isDenied(targets, outcomes)
+    await each("quota", isDenied(targets, outcomes) ? peek : spend)
+    // Since they were asked, other requests may have used the quotas up.
+    if (isCharged && isDenied(targets, outcomes)) await each("spend", refund)
   }
+  if (has("shadow")) await each("shadow", isDenied(targets, outcomes) ? peek : spend)
   return outcomes
 }
 
@@ -83,7 +86,7 @@ const count = async ({ limiter, key, policy, policyNames, hits }: Claimed) =>
 /** Gives hits back. The descriptor passes, whatever is left. */
 const refund = async (target: Limited): Promise<Outcome> => {
   const { limiter, key, policy, policyNames, hits } = target
-  await limiter.refund(key, costOf(policyNames, -hits), { policy })
+  await limiter.refund(key, costOf(policyNames, Math.abs(hits)), { policy })
   return { ...(await peek(target)), isOver: false }
 }
 

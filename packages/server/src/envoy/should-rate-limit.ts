@@ -32,5 +32,9 @@ export async function shouldRateLimit(
     return status
   })
   const overallCode = isDenied(targets, outcomes) ? "OVER_LIMIT" : "OK"
-  return { overallCode, statuses, responseHeadersToAdd: headersOf(statuses) }
+  return {
+    overallCode,
+    statuses,
+    responseHeadersToAdd: headersOf(statuses, engine.config.envoy.responseHeaders),
+  }
 }

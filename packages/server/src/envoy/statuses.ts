@@ -1,4 +1,4 @@
-import type { EnvoyUnit } from "../config/config.js"
+import type { EnvoyUnit, ResponseHeaders } from "../config/config.js"
 import { MOST_REQUESTS, unitLengths } from "../config/read-domain.js"
 import type { DescriptorStatus, Header } from "./messages.js"
 import type { Outcome } from "./outcomes.js"
@@ -38,7 +38,8 @@ function wholeSeconds(ms: number): number {
 }
 
 /** Headers for the client of Envoy: the limit with the least left. */
-export function headersOf(statuses: readonly DescriptorStatus[]): Header[] {
+export function headersOf(statuses: readonly DescriptorStatus[], names: ResponseHeaders | false): Header[] {
+  if (names === false) return []
   let least: Required<DescriptorStatus> | undefined
   for (const status of statuses) {
     if (status.currentLimit === undefined) continue
@@ -49,8 +50,8 @@ export function headersOf(statuses: readonly DescriptorStatus[]): Header[] {
   if (least === undefined) return []
   const { currentLimit, limitRemaining, durationUntilReset } = least
   return [
-    { key: "RateLimit-Limit", value: String(currentLimit.requestsPerUnit) },
-    { key: "RateLimit-Remaining", value: String(limitRemaining) },
-    { key: "RateLimit-Reset", value: String(durationUntilReset.seconds) },
+    { key: names.limit, value: String(currentLimit.requestsPerUnit) },
+    { key: names.remaining, value: String(limitRemaining) },
+    { key: names.reset, value: String(durationUntilReset.seconds) },
   ]
 }

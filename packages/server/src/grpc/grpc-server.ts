@@ -45,15 +45,15 @@ export async function listenGrpc(context: ServerContext, { host, port }: Address
   const stopServing = () => {
     for (const name of ["", SERVICE]) health.setStatus(name, "NOT_SERVING")
   }
-  context.draining.addEventListener("abort", stopServing, { once: true })
-  if (context.draining.aborted) stopServing()
+  context.stopping.addEventListener("abort", stopServing, { once: true })
+  if (context.stopping.aborted) stopServing()
 
   const bound = await bind(server, host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`)
+  context.log.info({ host, port: bound }, "gRPC listens")
   return {
     address: { host, port: bound },
-    async drain(deadline) {
-      stopServing()
-      context.draining.removeEventListener("abort", stopServing)
+    async drain({ deadline }) {
+      context.stopping.removeEventListener("abort", stopServing)
       await shutDown(server, deadline)
     },
   }

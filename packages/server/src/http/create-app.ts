@@ -26,13 +26,17 @@ const LONGEST_PARAMETER = 4_096
 export interface AppOptions {
   /** Where the server listens, which decides whether admin calls need a token. */
   readonly listenHost: string
+  /** How long clients should keep an idle connection, in milliseconds. */
+  readonly keepAlive: number
   /** Whether each response should be the last one of its connection. */
   readonly isClosing: () => boolean
 }
 
 /** The HTTP server with all routes. */
-export function createApp(context: ServerContext, { listenHost, isClosing }: AppOptions): FastifyInstance {
+export function createApp(context: ServerContext, options: AppOptions): FastifyInstance {
   const { engine, log } = context
+  const { listenHost, isClosing } = options
+  const keepAlive = `timeout=${options.keepAlive / 1_000}`
   const responder = createResponder({ form: engine.config.http.headers })
   const app = Fastify({
     bodyLimit: BODY_LIMIT,
@@ -67,6 +71,9 @@ export function createApp(context: ServerContext, { listenHost, isClosing }: App
   })
   app.addHook("onSend", (_, reply, payload, done) => {
     if (isClosing()) reply.header("Connection", "close")
+    // Node announces its own timeout unless there is a Connection header.
+    else if (reply.raw.shouldKeepAlive)
+      reply.header("Connection", "keep-alive").header("Keep-Alive", keepAlive)
     done(null, payload)
   })
 

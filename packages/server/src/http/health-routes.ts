@@ -8,18 +8,18 @@ import type { Route } from "./route.js"
 const PATIENCE = 1_000
 
 /** Health, readiness and metrics. */
-export function healthRoutes({ engine, draining, metrics }: ServerContext): Route[] {
+export function healthRoutes({ engine, stopping, metrics, metricsText }: ServerContext): Route[] {
   const ok = (reply: FastifyReply) =>
     reply.type("text/plain").header("Cache-Control", "no-store").send("OK\n")
 
   const health = (url: string): Route => ({
     method: ["GET", "HEAD"],
     url,
-    summary: "Says whether the process is up. It fails while the server drains.",
+    summary: "Says whether the process is up. It fails while the server shuts down.",
     success: { status: 200, description: "The process is up." },
     problems: [503],
     async handler(_, reply) {
-      if (draining.aborted) throw shuttingDown()
+      if (stopping.aborted) throw shuttingDown()
       return ok(reply)
     },
   })
@@ -35,7 +35,7 @@ export function healthRoutes({ engine, draining, metrics }: ServerContext): Rout
       success: { status: 200, description: "The server takes requests." },
       problems: [503],
       async handler(_, reply) {
-        if (draining.aborted) throw shuttingDown()
+        if (stopping.aborted) throw shuttingDown()
         const late = new AbortController()
         const isReady = await Promise.race([
           engine.ready(),
@@ -50,8 +50,8 @@ export function healthRoutes({ engine, draining, metrics }: ServerContext): Rout
       method: "GET",
       url: "/metrics",
       summary: "Metrics in the text format of Prometheus.",
-      success: { status: 200, description: "All metrics of this process." },
-      handler: async (_, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
+      success: { status: 200, description: "All metrics of the server." },
+      handler: async (_, reply) => reply.type(metrics.contentType).send(await metricsText()),
     },
   ]
 }

@@ -4,13 +4,22 @@ import type { Address } from "../config/config.js"
 import type { Listener, ServerContext } from "../context.js"
 import { createApp } from "./create-app.js"
 
-/** Milliseconds in which busy connections end by themselves: each closes with its next response. */
-const GRACE = 500
+/**
+ * Milliseconds for which responses tell clients to keep an idle connection. The server itself keeps it longer, by Fastify's default, because
+ * load balancers do not read that header. A drain can then close idle connections after this time without cutting off a request.
+ */
+export const KEEP_ALIVE = 5_000
 
 /** Starts the HTTP API. */
 export async function listenHttp(context: ServerContext, address: Address): Promise<Listener> {
   let isClosing = false
-  const app = createApp(context, { listenHost: address.host, isClosing: () => isClosing })
+  const { stopping, draining } = context
+  const app = createApp(context, {
+    listenHost: address.host,
+    keepAlive: KEEP_ALIVE,
+    // Not while the listener looks for the moment to close: clients would open new connections just then.
+    isClosing: () => isClosing || (stopping.aborted && !draining.aborted),
+  })
   await app.ready()
   const { server } = app
   const sockets = new Set<Socket>()
@@ -30,9 +39,8 @@ export async function listenHttp(context: ServerContext, address: Address): Prom
 
   return {
     address: { host, port },
-    async drain(deadline) {
+    async drain({ deadline, idle }) {
       await quietTurn(server, Math.min(PATIENCE, deadline))
-      // Only from now on do responses close their connections: before, clients would open new ones here.
       isClosing = true
       const ended = new AbortController()
       // Not http.Server.close, which closes idle connections at once. A request may be on its way there.
@@ -44,7 +52,7 @@ export async function listenHttp(context: ServerContext, address: Address): Prom
       })
       const after = (ms: number, call: () => void) =>
         delay(ms, undefined, { signal: ended.signal }).then(call, () => {})
-      const grace = after(Math.min(GRACE, deadline), async () => {
+      const grace = after(Math.min(idle, deadline), async () => {
         // A request that has arrived makes its connection busy once it is read, which takes a turn of the event loop.
         await turn()
         server.closeIdleConnections()

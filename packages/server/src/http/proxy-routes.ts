@@ -1,10 +1,11 @@
+import { createHash } from "node:crypto"
 import type { FastifyRequest } from "fastify"
 import { clientKey, type Responder } from "sluice/http"
 import type { ServerContext } from "../context.js"
 import { denialDetail } from "./decision-reply.js"
-import { HttpProblem, sendProblem, unknownLimiter } from "./problem.js"
+import { sendProblem, unknownLimiter } from "./problem.js"
 import { limiterName, type Route } from "./route.js"
-import { keySchema, objectSchema } from "./schemas.js"
+import { objectSchema } from "./schemas.js"
 
 interface ProxyQuery {
   readonly by?: string
@@ -28,14 +29,11 @@ export function proxyRoutes({ engine, log }: ServerContext, responder: Responder
   // The caller is a proxy, which appends its client's address. What stands further left is the client's own claim.
   const addressOf = clientKey({ trustProxy: 1, onWarning: (message) => log.warn(message) })
 
-  const keyOf = (request: FastifyRequest, by: string, tooLong: number): string => {
+  const keyOf = (request: FastifyRequest, by: string): string => {
     if (by !== "address") {
       const name = by.slice("header:".length).toLowerCase()
       const value = headerOf(request, name)
-      const key = `header:${name}:${value}`
-      if (key.length > keySchema.maxLength)
-        throw new HttpProblem(tooLong, `header ${name} is too long for a key`)
-      if (value !== undefined && value !== "") return key
+      if (value !== undefined && value !== "") return `header:${name}:${hashOf(value)}`
     }
     const http = { address: request.socket.remoteAddress, header: (name: string) => headerOf(request, name) }
     return `address:${addressOf(request, http)}`
@@ -54,7 +52,7 @@ export function proxyRoutes({ engine, log }: ServerContext, responder: Responder
       const limiter = engine.limiter(name)
       if (limiter === undefined) throw unknownLimiter(name)
       const { by = "address", cost } = request.query as ProxyQuery
-      const key = keyOf(request, by, denied ?? 400)
+      const key = keyOf(request, by)
       const decision = await limiter.tryAcquire(key, cost === undefined ? {} : { cost: Number(cost) })
       const headers = responder.headers(decision, name)
       if (decision.allowed) {
@@ -76,6 +74,11 @@ export function proxyRoutes({ engine, log }: ServerContext, responder: Responder
       undefined,
     ),
   ]
+}
+
+/** Headers are often secrets, such as API keys. 128 bits of SHA-256 tell them apart, and do not give them away. */
+function hashOf(value: string): string {
+  return createHash("sha256").update(value).digest("hex").slice(0, 32)
 }
 
 /** A header. Node joins several lines of it by commas, except for a few names such as set-cookie. */

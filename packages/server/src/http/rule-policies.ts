@@ -37,7 +37,7 @@ function readNamed(value: Json): Readonly<Record<string, Policy>> {
 
 function readPolicy({ algorithm, ...options }: Json): Policy {
   if (typeof algorithm === "string" && Object.hasOwn(factories, algorithm)) {
-    return (factories[algorithm as Policy["algorithm"]] as (options: object) => Policy)(options)
+    return factories[algorithm as Policy["algorithm"]](options)
   }
   throw invalid(`algorithm must be one of ${Object.keys(factories).join(", ")}`)
 }

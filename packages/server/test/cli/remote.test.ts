@@ -106,6 +106,7 @@ describe("sluice check", () => {
     const { code, out, err } = await run(["check", "api", "alice", "--server", await closedUrl()])
     expect([code, out]).toEqual([3, ""])
     expect(err).toMatch(/^sluice check: the server cannot be reached: .*ECONNREFUSED/)
+    expect(err).toContain("Is `sluice serve` running?")
   })
 
   test.each(["{a}:b", "a\nb", "👩‍🚒", "x".repeat(1_000), "--", "%2f../"])(

@@ -62,6 +62,14 @@ describe.each(commandNames)("sluice %s", (name) => {
     expect(err).toContain(`sluice ${name} --help`)
   })
 
+  test("a misspelt option is refused with the nearest one", async () => {
+    expect((await sluice([name, "--jsn"])).err).toContain("unknown option --jsn; did you mean --json?")
+  })
+
+  test("its help begins with one sentence", async () => {
+    expect((await sluice([name, "--help"])).out).toMatch(/^[A-Z].*[^.?][.?]\n\nUsage/)
+  })
+
   test("its help fits a terminal of 140 columns and has no escape sequences", async () => {
     const { out } = await sluice([name, "--help"], { isInteractive: true })
     expect(out).not.toContain("\u001b")

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import { ConfigError, problemText } from "../../src/config/problems.js"
 import { readConfig } from "../../src/config/read-config.js"
+import { factories } from "../../src/config/read-policy.js"
 
 /** The problems of a file, without its name: `line:column: message`. */
 function problemsOf(text: string, env: Record<string, string> = {}): string[] {
@@ -13,6 +14,7 @@ function problemsOf(text: string, env: Record<string, string> = {}): string[] {
   }
 }
 
+const algorithms = Object.keys(factories).join(", ")
 const api = (policy: string) => `limiters:\n  api:\n    policy: ${policy}\n`
 const descriptor = (text: string) => `domain: d\ndescriptors:\n  - key: k\n    ${text}\n`
 const limit = (text: string) => descriptor(`rate_limit: ${text}`)
@@ -107,12 +109,12 @@ const files: readonly [what: string, text: string, problem: string][] = [
   [
     "a policy without an algorithm",
     api("{ limit: 5, window: 1s }"),
-    "3:15: policy needs an algorithm: one of fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket",
+    `3:15: policy needs an algorithm: one of ${algorithms}`,
   ],
   [
     "an unknown algorithm",
     api("{ algorithm: gcra, limit: 5 }"),
-    '3:26: algorithm must be one of fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket, got "gcra"',
+    `3:26: algorithm must be one of ${algorithms}, got "gcra"`,
   ],
   ["a policy without a limit", api("{ algorithm: slidingLog, window: 1s }"), "3:13: policy needs limit"],
   [
@@ -170,6 +172,24 @@ const files: readonly [what: string, text: string, problem: string][] = [
     "outage:\n  then: allow\n",
     '2:9: then must be open, closed, throw or { local: share }, got "allow"',
   ],
+  [
+    "a limiter with the name of a descriptor's rule",
+    `limiters:\n  d/k=v/n: { policy: { algorithm: fixedWindow, limit: 1, window: 1m } }\n${descriptor(
+      "value: v\n    descriptors: [{ key: n, rate_limit: { unit: day, requests_per_unit: 1 } }]",
+    )}`,
+    '2:3: limiter "d/k=v/n" has the name of a descriptor; choose another name',
+  ],
+  [
+    "response headers that are a text",
+    "envoy:\n  responseHeaders: on please\n",
+    '2:20: responseHeaders must be true, false or { limit, remaining, reset }, got "on please"',
+  ],
+  [
+    "a response header with a space",
+    "envoy:\n  responseHeaders:\n    reset: Reset After\n",
+    '3:12: reset must be the name of a header, got "Reset After"',
+  ],
+  ["a drain that is too long", "http:\n  drain: 2h\n", '2:10: drain must be at most 1h, got "2h"'],
   ["a deadline that is too long", "outage:\n  deadline: 5m\n", "2:13: deadline must be at most 60s"],
   ["descriptors without a domain", "descriptors: []\n", "1:1: a configuration of descriptors needs a domain"],
   ["an empty domain", 'domain: ""\ndescriptors: []\n', "1:9: domain must not be empty"],

@@ -9,7 +9,7 @@ const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.me
 test("the sample configuration has three limiters and a domain", () => {
   const { limiters, domains, listen, store } = read(fileOf("sample.yaml"))
   expect([...limiters.keys()]).toEqual(["api", "login", "uploads"])
-  expect(limiters.get("api")?.policy).toEqual(tokenBucket({ capacity: 100, refill: 10, every: "1s" }))
+  expect(limiters.get("api")?.policy).toEqual(tokenBucket({ capacity: 10, refill: 1, every: "1m" }))
   expect(limiters.get("uploads")?.policy).toMatchObject({
     requests: { limit: 60 },
     bytes: { refill: 1_000_000 },

@@ -192,3 +192,18 @@ test("a store that does not answer is 500", async () => {
   await another.close()
   await broken.engine.close()
 })
+
+test.each([
+  ["false", undefined],
+  ["true", ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]],
+  ["{ limit: X-Limit, reset: X-Reset }", ["X-Limit", "RateLimit-Remaining", "X-Reset"]],
+])("with responseHeaders: %s the response has the headers %j", async (setting, names) => {
+  const { context, engine } = contextOf(`envoy: { responseHeaders: ${setting} }\n${config}`)
+  const own = Fastify()
+  await own.register(envoyJson(context))
+  const payload = { domain: "d", descriptors: [on("k", "headers")] }
+  const { responseHeadersToAdd } = (await own.inject({ method: "POST", url: "/json", payload })).json()
+  expect(responseHeadersToAdd?.map(({ key }: { key: string }) => key)).toEqual(names)
+  await own.close()
+  await engine.close()
+})

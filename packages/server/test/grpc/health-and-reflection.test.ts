@@ -34,7 +34,7 @@ test("health of an unknown service is not found", async () => {
 
 test("health is NOT_SERVING while the server drains", async () => {
   const server = await start()
-  server.draining.abort()
+  server.stopping.abort()
   expect(await healthOf(server, "")).toBe(NOT_SERVING)
   expect(await healthOf(server, "envoy.service.ratelimit.v3.RateLimitService")).toBe(NOT_SERVING)
 })
@@ -78,7 +78,7 @@ test("a drain waits for calls in flight and refuses connections after", async ()
   const server = await start()
   const calls = Array.from({ length: 50 }, (_, i) => server.ask("d", [on("k", `v${i}`)]))
   await calls[0]
-  const drained = server.listener.drain(5_000)
+  const drained = server.listener.drain({ deadline: 5_000, idle: 0 })
   const codes = await Promise.all(calls.map((call) => call.then(({ code }) => code)))
   expect(new Set(codes)).toEqual(new Set(["OK"]))
   await drained
@@ -97,7 +97,7 @@ test("a drain ends at its deadline although a client watches the health", async 
   watch.on("error", () => {})
   await new Promise((resolve) => watch.once("data", resolve))
   const since = Date.now()
-  await server.listener.drain(200)
+  await server.listener.drain({ deadline: 200, idle: 0 })
   expect(Date.now() - since).toBeGreaterThanOrEqual(190)
   expect(Date.now() - since).toBeLessThan(3_000)
   await sleep(0)

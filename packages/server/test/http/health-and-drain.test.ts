@@ -2,6 +2,7 @@ import { Agent, get } from "node:http"
 import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
+import { keepAlive, send } from "../support/http.js"
 import { startHttp } from "./http-rig.js"
 
 /** A turn every 5 s. */
@@ -45,6 +46,18 @@ describe("health and metrics", () => {
     expect(headers.get("content-type")).toContain("text/plain; version=0.0.4")
     expect(text).toMatch(/^sluice_decisions\w*\{[^}]*limiter="api"[^}]*\} 1$/m)
     expect(text).not.toContain("secret-key")
+    await rig.stop()
+  })
+})
+
+describe("a connection", () => {
+  test("is announced as kept for 5 s, unless the client wants to close it", async () => {
+    const rig = await startHttp()
+    const kept = await send(`${rig.url}/healthz`, { agent: keepAlive(1) })
+    expect(kept.headers).toMatchObject({ connection: "keep-alive", "keep-alive": "timeout=5" })
+    const closed = await send(`${rig.url}/healthz`)
+    expect(closed.headers.connection).toBe("close")
+    expect(closed.headers).not.toHaveProperty("keep-alive")
     await rig.stop()
   })
 })

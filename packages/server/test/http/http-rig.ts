@@ -34,7 +34,7 @@ export interface HttpRig {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Begins to drain, as a server does on SIGTERM. */
-  drain(deadline?: number): Promise<void>
+  drain(deadline?: number, idle?: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -68,7 +68,9 @@ export async function startHttp(options: RigOptions = {}): Promise<HttpRig> {
     engine,
     log: logger,
     metrics,
+    metricsText: () => metrics.metrics(),
     topKeys: topKeys(),
+    stopping: draining.signal,
     draining: draining.signal,
   }
   const listener = await listenHttp(context, { host, port: 0 })
@@ -90,9 +92,9 @@ export async function startHttp(options: RigOptions = {}): Promise<HttpRig> {
   }
 
   let drained: Promise<void> | undefined
-  const drain = (deadline = 1_000) => {
+  const drain = (deadline = 1_000, idle = 500) => {
     draining.abort()
-    drained ??= listener.drain(deadline)
+    drained ??= listener.drain({ deadline, idle })
     return drained
   }
 

@@ -36,7 +36,7 @@ function routesIn(tree: string): string[] {
 }
 
 test("the document has every route of the server, and no other", async () => {
-  const app = createApp(rig.context, { listenHost: "127.0.0.1", isClosing: () => false })
+  const app = createApp(rig.context, { listenHost: "127.0.0.1", keepAlive: 5_000, isClosing: () => false })
   await app.ready()
   const routes = routesIn(app.printRoutes({ commonPrefix: false }))
   expect(routes.length).toBeGreaterThan(30)

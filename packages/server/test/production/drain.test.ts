@@ -5,10 +5,10 @@ import { temporaryFile } from "../support/folder.js"
 import { acquire, keepAlive, send } from "../support/http.js"
 import { startService } from "../support/service.js"
 
-const file = () =>
+const file = (http = "drain: 3s") =>
   temporaryFile(
     "sluice.yaml",
-    `http: { drain: 3s }
+    `http: { ${http} }
 limiters:
   slow: { policy: { algorithm: tokenBucket, capacity: 1, refill: 1, every: 20s } }
   quick: { policy: { algorithm: tokenBucket, capacity: 1, refill: 1, every: 200ms } }
@@ -68,4 +68,33 @@ test("while it drains, health checks on open connections fail", async () => {
     expect((await send(`${service.url}${path}`, { agent: agents[i] as never })).status).toBe(503)
   }
   expect(await service.ended).toBe(0)
+})
+
+test("for shutdownDelay after SIGTERM, health checks fail while new connections are taken and long polls wait", async () => {
+  const service = await startService(["--config", file("shutdownDelay: 2s")])
+  await acquire(service, "quick", { key: "a" })
+  service.signal("SIGTERM")
+  await service.logged("draining")
+  const start = performance.now()
+  for (const path of ["/readyz", "/healthz"]) {
+    expect(await send(`${service.url}${path}`)).toMatchObject({
+      status: 503,
+      headers: { connection: "close" },
+    })
+  }
+  const reply = await acquire(service, "quick", { key: "b" }, { agent: keepAlive(1) })
+  expect(reply).toMatchObject({ status: 200, headers: { connection: "close" } })
+  expect((await acquire(service, "quick", { key: "b", timeout: "1s" })).status).toBe(200)
+  expect(await service.ended).toBe(0)
+  expect(performance.now() - start).toBeGreaterThan(1_500)
+})
+
+test("Ctrl-C skips shutdownDelay and closes idle connections at once", async () => {
+  const service = await startService(["--config", file("shutdownDelay: 1m, drain: 1m")])
+  const agent = keepAlive(1)
+  await acquire(service, "quick", { key: "a" }, { agent })
+  const start = performance.now()
+  service.signal("SIGINT")
+  expect(await service.ended).toBe(0)
+  expect(performance.now() - start).toBeLessThan(3_000)
 })

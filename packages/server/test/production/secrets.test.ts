@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { type RedisServer, startRedis } from "../../../sluice/test/support/redis-server.js"
+import { command, type RedisServer, startRedis } from "../../../sluice/test/support/redis-server.js"
+import { until } from "../../../sluice/test/support/server-process.js"
 import { temporaryFile } from "../support/folder.js"
 import { acquire, send } from "../support/http.js"
 import { sluice, startService } from "../support/service.js"
@@ -93,6 +94,31 @@ test("the log at level info contains no key, no header of a client and no secret
   expect(output).toContain("HTTP listens")
   expect(output).not.toContain(key)
   expect(output).not.toContain(token)
+})
+
+test("an API key that a proxy passes on is nowhere in Redis, and a client that is denied stays denied", async () => {
+  await command(redis.port, "FLUSHALL")
+  const service = await startService([
+    "--config",
+    temporaryFile("sluice.yaml", limiters),
+    "--redis",
+    redis.url,
+  ])
+  const headers = { "x-api-key": "secret-key-4711" }
+  const url = `${service.url}/v1/forward-auth/api?by=header:x-api-key`
+  const statuses: number[] = []
+  for (let i = 0; i < 4; i += 1) statuses.push((await send(url, { headers })).status)
+  expect(statuses).toEqual([204, 204, 429, 429])
+  // The busiest keys are published once a second.
+  let keys: string[] = []
+  await until("the report of busy keys is there", async () => {
+    keys = (await command(redis.port, "KEYS", "*")) as string[]
+    return keys.length > 1
+  })
+  for (const key of keys) {
+    expect(key).not.toContain("4711")
+    expect(String(await command(redis.port, "DUMP", key))).not.toContain("4711")
+  }
 })
 
 const adminCalls = [

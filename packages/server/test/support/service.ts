@@ -2,6 +2,9 @@ import { onTestFinished } from "vitest"
 import { until } from "../../../sluice/test/support/server-process.js"
 import { type Program, type ProgramOptions, startProgram } from "./program.js"
 
+/** Milliseconds. Several processes that start at once need some seconds, and longer while other tests run. */
+const PATIENCE = 60_000
+
 /** A line of the service's log. */
 export interface LogLine {
   readonly level: number
@@ -47,11 +50,13 @@ export async function startService(
   const log = () => logOf(program.stdout)
   const logged = async (message: string, count = 1) => {
     const found = () => log().filter(({ msg }) => msg === message)
-    await until(`the log says ${count} times: ${message}`, async () => found().length >= count).catch(
-      (error: Error) => {
-        throw new Error(`${error.message}\n${program.stdout}${program.stderr}`)
-      },
-    )
+    await until(
+      `the log says ${count} times: ${message}`,
+      async () => found().length >= count,
+      PATIENCE,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}\n${program.stdout}${program.stderr}`)
+    })
     return found().at(-1) as LogLine
   }
   const failed = program.ended.then((code) => {

@@ -13,33 +13,35 @@ export function configOf(text: string) {
 /** What listeners share, without listeners. */
 export function contextOf(text: string) {
   const engine = createEngine(configOf(text))
-  const draining = new AbortController()
+  const stopping = new AbortController()
   const context: ServerContext = {
     engine,
     log: pino({ level: "silent" }),
     metrics: new Registry(),
+    metricsText: async () => "",
     topKeys: undefined as never,
-    draining: draining.signal,
+    stopping: stopping.signal,
+    draining: stopping.signal,
   }
-  return { context, engine, draining }
+  return { context, engine, stopping }
 }
 
 /** A gRPC server on a free port with this configuration, and a client of it. */
 export async function startRls(text: string) {
-  const { context, engine, draining } = contextOf(text)
+  const { context, engine, stopping } = contextOf(text)
   const listener = await listenGrpc(context, { host: "127.0.0.1", port: 0 })
   const client = rlsClient(listener.address.port)
   return {
     ...client,
     context,
     engine,
-    draining,
+    stopping,
     listener,
     port: listener.address.port,
     async stop() {
       client.close()
-      draining.abort()
-      await listener.drain(1_000)
+      stopping.abort()
+      await listener.drain({ deadline: 1_000, idle: 0 })
       await engine.close()
     },
   }
