@@ -1,4 +1,4 @@
-// Copies the documents into packages/sluice for its tarball: without pictures, translations, benchmarks and design pages, and with links that
+// Copies the documents into packages/sluice for its tarball: without pictures, translations, history and pages for contributors, and with links that
 // resolve there. The pages of the server go to packages/server.
 import {
   copyFileSync,
@@ -18,11 +18,11 @@ const manifest = JSON.parse(readFileSync(join(target, "package.json"), "utf8"))
 
 /** The pages of the server, which are in its own package. */
 const ofServer = ["service", "envoy", "proxies", "command-line"].map((name) => `docs/${name}.md`)
-/** Left out: the longest page by far, pages for contributors, and those of the server. */
+/** Left out: the longest page by far, the origins of the project, pages for contributors, and those of the server. */
 const isLeftOut = (file) =>
-  file === "docs/benchmarks.md" || file.startsWith("docs/design/") || ofServer.includes(file)
+  ["docs/benchmarks.md", "docs/seeds.md", ...ofServer].includes(file) || file.startsWith("docs/design/")
 
-const pages = ["README.md", "CHANGELOG.md", "COMPATIBILITY.md", "SECURITY.md"]
+const pages = ["README.md", "COMPATIBILITY.md", "SECURITY.md"]
 const docs = readdirSync(join(root, "docs"), { recursive: true })
   .filter((file) => file.endsWith(".md") && !/\.[a-z]{2}(-[A-Z]{2})?\.md$/.test(file))
   .map((file) => posix.join("docs", file.replaceAll("\\", "/")))

@@ -1,38 +1,38 @@
-// Embeds each Lua file once in a TypeScript module, without comments. `--check` writes nothing and fails if a module is stale.
+// Embeds each Lua file once in a TypeScript module, without comments. The module of the algorithms also gathers their extras.
+// `--check` writes nothing and fails if a module is stale.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 
 const source = new URL("../packages/sluice/src/", import.meta.url)
 
-/** Each folder of an algorithm has a Lua file of the same name. */
+/** Each algorithm has a folder, with a Lua file of the same name. */
 const algorithms = readdirSync(new URL("algorithms/", source), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
-  .map(({ name }) => `algorithms/${name}/${name}.lua`)
+  .map(({ name }) => name)
   .sort()
 
+const inCode = (name) => name.replaceAll(/-(.)/g, (_, letter) => letter.toUpperCase())
+
+const extras = `${algorithms.map((name) => `import ${inCode(name)} from "./${name}/${name}-extras.js"`).join("\n")}
+import type { Extras } from "./policy-kind.js"
+import type { Policy } from "./registry.js"
+
+export const extras: Readonly<Record<Policy["algorithm"], Extras>> = {
+${algorithms.map((name) => `  ...${inCode(name)},\n`).join("")}}
+
+`
+
+const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.lua`)
+const redisson = ["state", "acquire", "available-permits", "set-rate", "get-config", "give-back", "delete"]
+const steps = ["call", "plan", "spend", "gaps", "give-back", "debt", "bookings", "run"]
+
+// Each module is shorter than the 32 kB in which gzip finds a repetition: the tarball has them twice, as ES modules and as CommonJS.
 const targets = {
-  // In this order: a Lua function can only use what is defined before it. There are two modules, each shorter than the 32 kB
-  // in which gzip finds a repetition: the tarball has them twice, as ES modules and as CommonJS.
-  "stores/redis/lua-algorithms.generated.ts": ["stores/redis/lua/call.lua", ...algorithms],
-  "stores/redis/lua-run.generated.ts": [
-    "stores/redis/lua/plan.lua",
-    "stores/redis/lua/spend.lua",
-    "stores/redis/lua/give-back.lua",
-    "stores/redis/lua/debt.lua",
-    "stores/redis/lua/bookings.lua",
-    "stores/redis/lua/inspect.lua",
-    "stores/redis/lua/run.lua",
-  ],
+  "algorithms/extras.generated.ts": algorithms.map((name) => `algorithms/${name}/${name}.lua`),
+  // In this order: a Lua function can only use what is defined before it. The algorithms come after the first file.
+  "stores/redis/lua-run.generated.ts": inFolder("stores/redis/lua", ...steps),
   // Each runs as a script of its own.
-  "stores/redis/scripts.generated.ts": ["stores/redis/lua/rules.lua", "stores/redis/lua/reports.lua"],
-  "redisson/lua.generated.ts": [
-    "redisson/lua/state.lua",
-    "redisson/lua/acquire.lua",
-    "redisson/lua/available-permits.lua",
-    "redisson/lua/set-rate.lua",
-    "redisson/lua/get-config.lua",
-    "redisson/lua/give-back.lua",
-    "redisson/lua/delete.lua",
-  ],
+  "stores/redis/scripts.generated.ts": inFolder("stores/redis/lua", "rules", "reports"),
+  "redisson/lua.generated.ts": inFolder("redisson/lua", ...redisson),
 }
 
 function withoutComments(path) {
@@ -46,7 +46,7 @@ for (const [target, paths] of Object.entries(targets)) {
   const texts = paths.map((path) => [path.replace(/^.*\//, "").replace(".lua", ""), withoutComments(path)])
   const entries = texts.map(([name, text]) => `  ${JSON.stringify(name)}: ${JSON.stringify(text)},\n`)
   const wanted = `// Made by scripts/embed-lua.mjs from the Lua files: do not edit.
-export const files: Readonly<Record<string, string>> = {
+${target.startsWith("algorithms/") ? extras : ""}export const files: Readonly<Record<string, string>> = {
 ${entries.join("")}}
 `
   const file = new URL(target, source)

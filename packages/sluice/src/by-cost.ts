@@ -1,4 +1,4 @@
-import type { Policy } from "./policy.js"
+import type { Policy } from "./algorithms/registry.js"
 
 /** How many costs other than 1 are kept for a policy. */
 const MOST = 256

@@ -1,9 +1,10 @@
 import { SluiceError, shown } from "./errors.js"
 import type { Store } from "./store.js"
 
-/** The code to suggest for a Redis client, by a method that only that client has. */
+/** The code to suggest for a Redis client, by a method that tells it from the clients further down. */
 const hints: readonly (readonly [method: string, hint: string])[] = [
   ["run", "redisStore(client)"],
+  ["createScript", "redisStore(upstash(client))"],
   ["evalsha", "redisStore(ioredis(client))"],
   ["evalSha", "redisStore(nodeRedis(client))"],
   ["customCommand", "redisStore(glide(client))"],

@@ -1,3 +1,4 @@
+export * from "./algorithms/registry.js"
 export type { Clock } from "./clock.js"
 export {
   type Claim,
@@ -29,19 +30,6 @@ export type {
 } from "./limiter.js"
 export type { LimiterMode } from "./mode.js"
 export type { Amount, Cost, NameOf, Policies } from "./policies.js"
-export {
-  type FixedWindow,
-  fixedWindow,
-  type LeakyBucket,
-  leakyBucket,
-  type Policy,
-  type SlidingLog,
-  type SlidingWindow,
-  slidingLog,
-  slidingWindow,
-  type TokenBucket,
-  tokenBucket,
-} from "./policy.js"
 export type { Pending } from "./reservation.js"
 export type { Store } from "./store.js"
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./stores/memory/memory-store.js"

@@ -17,7 +17,7 @@ export interface InspectedPolicy extends Omit<PolicyDecision, "allowed"> {
   readonly words: string
   /** Milliseconds until the last booked turn. 0 if none is booked. Left out if the store does not tell. */
   readonly lastTurnAfter?: number
-  /** Milliseconds until a new waiter would have its turn. `Infinity` if the queue is full. Left out if the store does not tell. */
+  /** Milliseconds until a turn behind all booked turns. `Infinity` if the queue is full. Left out if the store does not tell. */
   readonly nextTurnAfter?: number
   /** The stored state. Left out if the store does not tell. */
   readonly stored?: InspectedState
@@ -48,8 +48,8 @@ export interface InspectedReservation {
 export interface Inspection {
   readonly key: string
   readonly policies: readonly InspectedPolicy[]
-  /** How many turns were given up by waiters, and can still be taken by others. Left out if the store does not tell. */
-  readonly freedTurns?: number
+  /** How many gaps waiters that gave up have left in the queue. Other requests can take them. Left out if the store does not tell. */
+  readonly gaps?: number
   /** The reservation that was asked for. */
   readonly reservation?: InspectedReservation
   /** The rule that the key is held to, as `rules.find` has it. */
@@ -100,7 +100,7 @@ export async function inspectKey(inspected: Inspected): Promise<Inspection> {
   return {
     key,
     policies,
-    ...(stored && { freedTurns: stored.freedTurns }),
+    ...(stored && { gaps: stored.gaps }),
     ...(id !== undefined && estimates && { reservation: reservationOf(id, estimates, stored, reply.at) }),
     ...(rule !== undefined && { rule }),
     mode: inspected.observes(key) ? "observe" : "enforce",
@@ -135,7 +135,7 @@ function wordsOf(
   if (retryAfter > 0) words.push(`the next request passes in ${retryAfter} ms`)
   if (lastTurnAfter > 0) words.push(`the last booked turn is in ${lastTurnAfter} ms`)
   if (nextTurnAfter === Number.POSITIVE_INFINITY) words.push("the queue is full")
-  else if (lastTurnAfter > 0) words.push(`a new waiter has its turn in ${nextTurnAfter} ms`)
+  else if (lastTurnAfter > 0) words.push(`a new waiter has its turn within ${nextTurnAfter} ms`)
   if (resetAfter > 0) words.push(`nothing spent in ${resetAfter} ms`)
   return words.join(", ")
 }

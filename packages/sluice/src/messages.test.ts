@@ -1,4 +1,5 @@
 import { inspect } from "node:util"
+import { Redis as UpstashRedis } from "@upstash/redis"
 import { Cluster, Redis } from "ioredis"
 import {
   combine,
@@ -53,6 +54,11 @@ test("an error without a decision prints none", () => {
 describe("the error of createLimiter suggests a fix for", () => {
   test.each([
     ["a client of ioredis", { evalsha() {}, eval() {} }, "redisStore(ioredis(client))"],
+    [
+      "a client of @upstash/redis",
+      new UpstashRedis({ url: "https://redis.example", token: "t" }),
+      "redisStore(upstash(client))",
+    ],
     ["a client of node-redis", { evalSha() {}, eval() {} }, "redisStore(nodeRedis(client))"],
     ["a client of valkey-glide", { customCommand() {} }, "redisStore(glide(client))"],
     ["an adapter", { run() {} }, "redisStore(client)"],

@@ -11,7 +11,7 @@ export interface PolicyRequest extends StateRef {
 }
 
 /**
- * What a request does. `spend` grants and spends. `peek` writes nothing. `book` takes a turn behind all booked turns, at the time
+ * What a request does. `spend` grants and spends. `peek` writes nothing. `book` takes a turn behind all booked turns or in a gap between them, at the time
  * when every policy grants. `charge` spends whether there is room or not, into debt. `reserve` spends, and stores a note for
  * `settle`. The count of the last three is 1.
  */
@@ -55,8 +55,8 @@ export interface StoreReply {
 export interface Stored {
   /** One per policy. */
   readonly states: readonly StoredState[]
-  /** How many turns were given up by waiters of these policies, and can still be taken by others. */
-  readonly freedTurns: number
+  /** How many gaps the waiters that gave up have left in the queue, at most under one policy. Neighbouring turns leave one gap. */
+  readonly gaps: number
   /** The reservation asked for: when it was debited, and until when it can be settled. Missing if it is not noted. */
   readonly reservation?: { readonly debitedAt: number; readonly expiresAt: number } | undefined
 }
@@ -168,7 +168,7 @@ export interface Store {
    */
   giveBack(policies: readonly PolicyRequest[], at?: number): void | PromiseLike<void>
   /**
-   * Gives a turn back. A turn in the future becomes free: the queue ends earlier, or the next booking that fits takes it.
+   * Gives a turn back. A turn in the future becomes free: the queue ends earlier, or has a gap for any request that fits.
    * Other turns do not move. A turn in the past is given back as by `giveBack`.
    */
   leave(turn: Turn): void | PromiseLike<void>

@@ -1,39 +1,20 @@
-import type { Algorithm, State } from "../algorithm.js"
 import { ByCost } from "../by-cost.js"
-import type { Policy } from "../policy.js"
-import { bucket } from "./bucket/bucket.js"
-import { fixedWindow } from "./fixed-window/fixed-window.js"
-import { log } from "./log/log.js"
+import type { AnyAlgorithm, Counting } from "./policy-kind.js"
+import registry, { type Policy } from "./registry.js"
 
-/** An algorithm whose parameters, state and view only it can read. */
-export type AnyAlgorithm = Algorithm<unknown, State, unknown>
-
-/** How the policies of one `algorithm` count. */
-export interface Counting {
-  readonly algorithm: AnyAlgorithm
-  /** The suffix of its keys, so that no policy ever reads the state of another algorithm. */
-  readonly suffix: string
-}
-
-const counting: Record<Policy["algorithm"], Counting> = {
-  fixedWindow: { algorithm: fixedWindow as AnyAlgorithm, suffix: "fw" },
-  slidingLog: { algorithm: log as AnyAlgorithm, suffix: "sl" },
-  slidingWindow: { algorithm: log as AnyAlgorithm, suffix: "sw" },
-  tokenBucket: { algorithm: bucket as AnyAlgorithm, suffix: "tb" },
-  leakyBucket: { algorithm: bucket as AnyAlgorithm, suffix: "lb" },
-}
+export type { AnyAlgorithm, Counting } from "./policy-kind.js"
 
 /** All algorithms. A key can have one state for each. */
-export const countings: readonly Counting[] = Object.values(counting)
+export const countings: readonly Counting[] = Object.values(registry)
 
 /** How a policy counts. A store needs this to run it. */
 export function countingOf(policy: Policy): Counting {
-  return counting[policy.algorithm]
+  return registry[policy.algorithm]
 }
 
 /** The algorithm of a policy. */
 export function algorithmOf(policy: Policy): AnyAlgorithm {
-  return counting[policy.algorithm].algorithm
+  return registry[policy.algorithm].algorithm
 }
 
 const known = new ByCost<unknown>()
@@ -44,7 +25,7 @@ export function parametersOf(policy: Policy, cost: number): unknown {
   if (last !== undefined && last.policy === policy && last.cost === cost) return last.parameters
   let parameters = known.get(policy, cost)
   if (parameters === undefined) {
-    parameters = counting[policy.algorithm].algorithm.parameters(policy, cost)
+    parameters = registry[policy.algorithm].algorithm.parameters(policy, cost)
     known.set(policy, cost, parameters)
   }
   last = { policy, cost, parameters }

@@ -6,7 +6,8 @@ import { flatCopy } from "../flat-copy.js"
 import { invalidOption } from "../http/invalid-option.js"
 import type { OutageOptions } from "../layers/outage-options.js"
 import type { Policies } from "../policies.js"
-import { fixedWindow, MOST_UNITS } from "../policy.js"
+import { fixedWindow } from "../policy.js"
+import { MOST_UNITS } from "../policy-fields.js"
 import type { Store } from "../store.js"
 
 /** A limit as every supported library configures it. Such a library is called a peer here. */

@@ -16,7 +16,10 @@ import { parseRetryAfter } from "./parse-retry-after.js"
 import { Sleepers } from "./sleepers.js"
 
 /** The limiter for the calls. Same options as `createLimiter`, without `lease`. */
-export type FetchLimits<P extends Policies> = Omit<LimiterOptions<P>, "lease">
+export type FetchLimits<P extends Policies> = Pick<
+  LimiterOptions<P>,
+  "name" | "policy" | "store" | "outage" | "maxWait" | "maxWaiters"
+>
 
 export interface FetchOptions {
   /**

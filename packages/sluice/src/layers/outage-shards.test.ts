@@ -48,6 +48,23 @@ test("a failing shard opens only its own circuit, and onChange is called once fo
   vi.useRealTimers()
 })
 
+test("failures of one shard still count after the circuit of another shard has closed", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout"] })
+  const changes: boolean[] = []
+  const { limiter, missing, asks: requests } = setUp(({ reachable }) => changes.push(reachable))
+  missing.add("a").add("b")
+  await requests("a")
+  for (let i = 0; i < 4; i += 1) await limiter.tryAcquire("b")
+  missing.delete("a")
+  await vi.advanceTimersByTimeAsync(130)
+  await requests("a")
+  expect(changes).toEqual([false, true])
+  // The fifth failure of "b" in a row opens its circuit.
+  await limiter.tryAcquire("b")
+  expect(changes).toEqual([false, true, false])
+  vi.useRealTimers()
+})
+
 test("an onChange that throws does not fail the decision", async () => {
   const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
   const { missing, asks: requests } = setUp(() => {

@@ -76,7 +76,7 @@ export function outage(
   const givenUp = (breaker: Breaker) =>
     new SluiceError(
       "STORE_REFUSED",
-      "circuit open: the store failed and is probed again soon; set outage.then for a fallback",
+      "circuit open: after recent failures the store is not called, and probed soon; set outage.then for a fallback",
       {
         cause: breaker.error,
       },

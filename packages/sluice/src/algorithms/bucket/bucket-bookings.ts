@@ -2,8 +2,8 @@ import { wholeMilliseconds } from "../../clock.js"
 import type { BucketParameters } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
-export function queueState({ at, ahead, part, anchor, lapsesAt, last, low }: BucketView): number[] {
-  return [at + ahead, part, last, low, anchor, lapsesAt]
+export function queueState({ at, ahead, part, anchor, lapsesAt, last, low, given }: BucketView): number[] {
+  return [at + ahead + given, part, last, low, anchor, anchor < 0 ? 0 : lapsesAt, given]
 }
 
 export function restore(
@@ -11,15 +11,38 @@ export function restore(
   view: BucketView,
   queue: readonly number[],
 ): BucketState | undefined {
-  const [full, part, last, low, anchor, lapsesAt] = queue as [number, number, number, number, number, number]
+  const [place, part, last, low, anchor, lapsesAt] = queue as [number, number, number, number, number, number]
+  const full = place - view.given
   if (Math.max(full + 1, lapsesAt) <= view.now) return undefined
   view.ahead = full - view.at
   view.part = part
-  view.last = last
-  view.low = low
+  const hadGap = view.low < 0
+  // A turn that was admitted in a gap may be later than this one.
+  view.last = hadGap ? Math.max(last, view.last) : last
+  view.low = hadGap ? view.low : low
   view.anchor = anchor
   view.lapsesAt = lapsesAt
   return stateOf(parameters, view, view.reach)
+}
+
+/** The state at an earlier queue state. Steps are counted from its anchor for as long as turns are booked. */
+export function frontState(view: BucketView, parts: number, queue: readonly number[]): BucketState {
+  const [place, part, last, low, anchor, lapses] = queue as [number, number, number, number, number, number]
+  const { given } = view
+  const full = place - given
+  const lapsesAt = lapses > view.now ? lapses : view.lapsesAt
+  return {
+    expiresAt: 0,
+    full,
+    part,
+    parts,
+    reach: Number.POSITIVE_INFINITY,
+    anchor,
+    lapsesAt,
+    last,
+    low,
+    given,
+  }
 }
 
 /** Spends into debt. The debt is at most the capacity. */

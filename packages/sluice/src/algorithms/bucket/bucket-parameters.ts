@@ -1,6 +1,6 @@
 import { wholeMilliseconds } from "../../clock.js"
 import { divide } from "../../divide.js"
-import { type Policy, windowOf } from "../../policy.js"
+import type { Policy } from "../registry.js"
 
 /** The parameters of a bucket. A time is whole microseconds and a number of pieces of one. */
 export interface BucketParameters {
@@ -43,6 +43,7 @@ export function bucketParameters(policy: Policy, units: number): BucketParameter
   const spanPieces = span * parts + spanPart
   const counts = Number.isSafeInteger(spanPieces)
   const life = interval ? Math.ceil(capacity / amount) * every : 0
+  const reach = wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0)))
   return {
     parts,
     span,
@@ -51,12 +52,12 @@ export function bucketParameters(policy: Policy, units: number): BucketParameter
     costPart,
     spanPieces: counts ? spanPieces : Number.NaN,
     costPieces: counts ? cost * parts + costPart : Number.NaN,
-    reach: wholeMilliseconds(Math.max(life, span + (spanPart > 0 ? 1 : 0))),
+    reach,
     step: interval ? every : 0,
     life,
     queue,
     capacity,
-    window: windowOf(policy),
+    window: reach,
     units,
     unit,
   }

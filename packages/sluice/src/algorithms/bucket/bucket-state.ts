@@ -1,4 +1,4 @@
-import type { State } from "../../algorithm.js"
+import type { State, View } from "../../algorithm.js"
 import type { BucketParameters } from "./bucket-parameters.js"
 
 /** The time at which the bucket is full again: `full` microseconds, and `part` of `parts` pieces of the next one. */
@@ -13,12 +13,14 @@ export interface BucketState extends State {
   lapsesAt: number
   /** When the last booked turn comes, or 0. */
   last: number
-  /** The least that will be spent when a turn comes. Giving back more than that would overflow the bucket. */
+  /** The least that will be spent when a turn comes. Giving back more than that would overflow the bucket. -1: nothing is given back. */
   low: number
+  /** How far the queue has moved forward, because units were given back while turns were booked. */
+  given: number
 }
 
 /** A bucket at one moment. */
-export interface BucketView {
+export interface BucketView extends View {
   readonly state: BucketState | undefined
   now: number
   /** `now`, or the step at or before it. */
@@ -31,8 +33,7 @@ export interface BucketView {
   lapsesAt: number
   last: number
   low: number
-  /** Whether the clock went back: the state is further ahead than any spending leads. */
-  jumped: boolean
+  given: number
 }
 
 /** Writes a view into its state. */
@@ -44,8 +45,10 @@ export function stateOf({ parts }: BucketParameters, view: BucketView, reach: nu
   const isBooked = view.last >= view.now
   const last = isBooked ? view.last : 0
   const low = isBooked ? view.low : 0
+  const given = isBooked ? view.given : 0
   const { state, part } = view
-  if (state === undefined) return { expiresAt, full, part, parts, reach, anchor, lapsesAt, last, low }
+  if (state === undefined) return { expiresAt, full, part, parts, reach, anchor, lapsesAt, last, low, given }
+  state.gaps = isBooked ? view.gaps : undefined
   state.expiresAt = expiresAt
   state.full = full
   state.part = part
@@ -55,5 +58,6 @@ export function stateOf({ parts }: BucketParameters, view: BucketView, reach: nu
   state.lapsesAt = lapsesAt
   state.last = last
   state.low = low
+  state.given = given
   return state
 }

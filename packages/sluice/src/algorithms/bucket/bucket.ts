@@ -1,7 +1,7 @@
 import type { Algorithm } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 import { divide } from "../../divide.js"
-import { charge, queueState, restore } from "./bucket-bookings.js"
+import { charge, frontState, queueState, restore } from "./bucket-bookings.js"
 import { type BucketParameters, bucketParameters, rescaled } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
@@ -28,6 +28,8 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     let lapsesAt = 0
     let last = 0
     let low = 0
+    let given = 0
+    let gaps: BucketState["gaps"]
     if (state !== undefined) {
       full = state.full
       reach = state.reach
@@ -36,6 +38,9 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       lapsesAt = state.lapsesAt
       last = state.last
       low = state.low
+      given = state.given
+      // Gaps in other pieces of a microsecond are dropped.
+      if (state.parts === parameters.parts) gaps = state.gaps
       if (part === parameters.parts) {
         full += 1
         part = 0
@@ -50,6 +55,8 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       lapsesAt = 0
       last = 0
       low = 0
+      given = 0
+      gaps = undefined
     }
     let at = now
     if (step > 0) {
@@ -66,7 +73,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       full = at
       part = 0
     }
-    return { state, now, at, ahead: full - at, part, reach, anchor, lapsesAt, last, low, jumped }
+    return { state, now, at, ahead: full - at, part, reach, anchor, lapsesAt, last, low, given, jumped, gaps }
   },
 
   room(parameters, view, count) {
@@ -111,15 +118,61 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return stateOf(parameters, view, parameters.reach + wholeMilliseconds(lead))
   },
 
+  save(parameters, view) {
+    return stateOf(parameters, view, view.reach)
+  },
+
+  level({ parts, step }, view) {
+    if (step > 0) return [view.ahead, view.part, view.now - view.at]
+    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
+  },
+
+  levelUntil({ parts, span, spanPart, cost, costPart, step }, _view, wait) {
+    // Steps as seen from the gap, which may count them from another anchor.
+    const late = step > 0 ? (step - (wait % step)) % step : 0
+    const ahead = span - cost + wait + late - (costPart > spanPart ? 1 : 0)
+    if (step > 0) return [ahead, 0, late]
+    return parts > 1 ? [ahead, 0] : [ahead]
+  },
+
+  wait(parameters, level) {
+    const { parts, span, spanPart, step } = parameters
+    if (parameters.units > parameters.capacity) return Number.POSITIVE_INFINITY
+    const lackingPart = (level[1] ?? 0) + parameters.costPart - spanPart
+    // Rounded up to the whole microsecond.
+    const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
+    const lacking = (level[0] as number) + parameters.cost - span + over
+    return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
+  },
+
   turn(parameters, view) {
     if (parameters.queue === 0) return this.wait(parameters, this.level(parameters, view, true))
     // Rounded down, because rounding up would accumulate from turn to turn.
     return this.room(parameters, view, 1) === 0 ? Number.POSITIVE_INFINITY : view.ahead
   },
 
-  queueWidth: 6,
+  queueWidth: 7,
+  queueIdentity: 2,
   queueState,
   restore,
+
+  front(parameters, view, queue) {
+    return this.read(parameters, frontState(view, parameters.parts, queue), view.now)
+  },
+
+  isWithin(_parameters, { at, ahead, part, given }, back) {
+    const place = at + ahead + given
+    return place < (back[0] as number) || (place === back[0] && part <= (back[1] as number))
+  },
+
+  isOver: ({ at, given }, backPlace) => backPlace - given < at,
+
+  // Nothing is given back until the queue is over, because the gap cannot say whose units they were.
+  noteGap(view, filled) {
+    view.last = Math.max(view.last, filled?.last ?? 0)
+    view.low = -1
+  },
+
   charge,
 
   // Without the spend the bucket might have been full. Units refilled since then must not come back twice.
@@ -135,12 +188,14 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     if (debitedAt !== undefined) {
       whole -= refilledSince(debitedAt, parameters, view)
       // Units that would overflow the bucket before a booked turn are not given back either.
-      if (view.last > view.now && whole >= view.low) {
-        whole = view.low
-        part = 0
-      }
+      if (view.last > view.now) whole = Math.min(whole, view.low)
     }
-    view.low = Math.max(view.low - whole - (part > 0 ? 1 : 0), 0)
+    if (view.last > view.now) {
+      // In whole microseconds, so that `given` says exactly how far the queue has moved.
+      part = 0
+      view.low = view.low < 0 ? view.low : Math.max(view.low - whole, 0)
+      view.given += whole
+    }
     view.ahead -= whole
     view.part -= part
     if (view.part < 0) {
@@ -155,16 +210,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
     return stateOf(parameters, view, view.reach)
   },
 
-  mend(parameters, view) {
-    return view.jumped ? stateOf(parameters, view, view.reach) : undefined
-  },
-
   spentShare: ({ span }, { ahead }) => Math.min(ahead / span, 1),
-
-  level({ parts, step }, view) {
-    if (step > 0) return [view.ahead, view.part, view.now - view.at]
-    return parts > 1 ? [view.ahead, view.part] : [view.ahead]
-  },
 
   explain(parameters, level, allowed = false, asTurn = false) {
     const { parts, span, spanPart, capacity, window, step, queue } = parameters
@@ -182,16 +228,6 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
         : wholeMilliseconds(asTurn && queue === 1 ? ahead : this.wait(parameters, level)),
       resetAfter: wholeMilliseconds(untilStep(ahead + (part > 0 ? 1 : 0), step, late)),
     }
-  },
-
-  wait(parameters, level) {
-    const { parts, span, spanPart, step } = parameters
-    if (parameters.units > parameters.capacity) return Number.POSITIVE_INFINITY
-    const lackingPart = (level[1] ?? 0) + parameters.costPart - spanPart
-    // Rounded up to the whole microsecond.
-    const over = lackingPart > parts ? 2 : lackingPart > 0 ? 1 : 0
-    const lacking = (level[0] as number) + parameters.cost - span + over
-    return untilStep(Math.max(0, lacking), step, level[2] ?? 0)
   },
 
   readsAnyCost: true,

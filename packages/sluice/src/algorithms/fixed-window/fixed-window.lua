@@ -1,11 +1,14 @@
 -- Fixed window: at most `limit` units per window. fixed-window.ts explains the names.
 -- State: start and stop of the window (µs), units spent, reach (ms), 1 if the window was booked ahead. 26 bytes.
+-- Then the gaps between turns.
 -- Policy: limit, window (µs), aligned (1: windows start at multiples of their length).
-local fixed_window = { queue_width = 4 }
+local fixed_window = { queue_width = 4, queue_identity = 4 }
 algorithms.fixed_window = fixed_window
 
 do
   local FORMAT = ">I7I7I6I5B"
+  -- The bytes of a gap.
+  local GAP = 14 * fixed_window.queue_width
 
   function fixed_window.prepare(policy)
     policy.slack = max(policy.window, GRACE)
@@ -19,9 +22,10 @@ do
   function fixed_window.read(policy, index)
     local view, value = policy.view, read_string(index)
     local start, stop, spent, reach, booked = now, now, 0, 0, 0
-    view.expires_at = 0
+    view.expires_at, view.gaps = 0, nil
     if value then
-      if #value ~= 26 then error("a window of " .. #value .. " bytes") end
+      if #value < 26 or (#value - 26) % GAP ~= 0 then error("a window of " .. #value .. " bytes") end
+      if #value > 26 then view.gaps = sub(value, 27) end
       start, stop, spent, reach, booked = unpack(FORMAT, value)
       view.expires_at = stop
       if stop <= now then start, stop, spent, reach, booked = now, now, 0, 0, 0 end
@@ -30,7 +34,7 @@ do
     view.jumped = stop - now > reach * 1000 + policy.slack
     if view.jumped then
       start = booked == 1 and now + reach * 1000 - (stop - start) or now
-      stop = now + reach * 1000
+      stop, view.gaps = now + reach * 1000, nil
     end
     view.start, view.stop, view.spent, view.reach, view.booked = start, stop, spent, reach, booked
     view.opens_in = booked == 1 and max(start - now, 0) or 0
@@ -45,6 +49,8 @@ do
 
   -- Extends the window to the length of this policy.
   local function extend(policy, view)
+    -- No turn is booked any more.
+    if lead == 0 and view.stop == now then view.gaps = nil end
     local window, stop, reach = policy.window, view.stop, policy.reach
     if policy.aligned == 1 then
       stop = now - now % window + window
@@ -64,24 +70,49 @@ do
 
   function fixed_window.save(_, view, index)
     local text = pack(FORMAT, view.start, view.stop, view.spent, view.reach, view.booked)
-    write_string(index, text, view.stop, view.expires_at)
+    write_string(index, view.gaps and text .. view.gaps or text, view.stop, view.expires_at)
   end
 
   -- Returns the level: units spent, µs until the window ends, and in a denial the µs until it opens.
   function fixed_window.level(_, view, is_short) return view.spent, view.stop - now, is_short and view.opens_in or nil end
 
-  function fixed_window.turn(policy, view)
+  -- Returns the level of a denial that ends after `wait`.
+  function fixed_window.level_until(policy, view, wait) return policy.limit - policy.cost, view.stop - now, wait end
+
+  -- Returns the µs until the cost fits.
+  function fixed_window.wait(policy, view)
     if policy.cost > policy.limit then return INFINITY end
     return view.spent + policy.cost > policy.limit and view.stop - now or view.opens_in
   end
 
-  function fixed_window.queue_state(view) return { view.start, view.stop, view.spent, view.booked } end
+  fixed_window.turn = fixed_window.wait
+
+  function fixed_window.queue_state(view) return { view.stop, view.start, view.spent, view.booked } end
 
   function fixed_window.restore(policy, view, state, index)
-    view.start, view.stop, view.spent, view.booked = spread(state)
+    view.stop, view.start, view.spent, view.booked = spread(state)
     if view.stop <= now then return remove(index) end
     fixed_window.save(policy, view, index)
   end
+
+  -- Returns the view at an earlier queue state.
+  function fixed_window.front(policy, view, state)
+    local stop, start, spent, booked = spread(state)
+    if stop <= now then
+      -- Windows follow each other without a gap while turns are booked.
+      start = now - (now - stop) % policy.window
+      stop, spent, booked = start + policy.window, 0, 1
+    end
+    local opens_in = booked == 1 and max(start - now, 0) or 0
+    return { start = start, stop = stop, spent = spent, booked = booked, reach = view.reach, opens_in = opens_in }
+  end
+
+  function fixed_window.is_within(_, view, back)
+    if view.stop <= back[2] then return true end
+    return view.start == back[2] and view.stop == back[1] and view.spent <= back[3]
+  end
+
+  function fixed_window.is_over(_, back_time) return back_time <= now end
 
   -- Spends the cost whether it fits or not. What does not fit is spent in the next window.
   function fixed_window.charge(policy, view, max_wait, index)
@@ -110,7 +141,8 @@ do
       view.start = view.start - back * policy.window
       view.stop = view.start + policy.window
     end
-    view.spent = max(left, 0)
+    -- The gaps may lie behind the end of the queue now.
+    view.spent, view.gaps = max(left, 0), nil
     if view.spent == 0 and view.start <= now then return remove(index) end
     fixed_window.save(policy, view, index)
   end

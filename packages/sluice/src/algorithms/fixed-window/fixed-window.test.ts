@@ -57,7 +57,7 @@ test("a window further ahead than its length counts as opened now", () => {
   key.spend(now, 3)
   expect(key.spend(now - 1 * seconds)).toMatchObject({ granted: 0, retryAfter: 2_000 })
   expect(key.spend(now - 2 * seconds)).toMatchObject({ granted: 0, retryAfter: 1_000 })
-  expect(key.state()).toMatchObject({ expiresAt: now - 1 * seconds, used: 3 })
+  expect(key.state()).toMatchObject({ expiresAt: now - 1 * seconds, spent: 3 })
 })
 
 test("other policies are not fixed windows", () => {
@@ -73,7 +73,7 @@ test("reading a booked window does not change it", () => {
   let state = book()
   for (let times = 0; times < 3; times += 1) {
     const view = fixedWindow.read(parameters, state, now)
-    expect(view).toMatchObject({ booked: 1, opens: 1 * seconds, used: 1 + times, reach: 2_000 })
+    expect(view).toMatchObject({ booked: 1, opensIn: 1 * seconds, spent: 1 + times, reach: 2_000 })
     state = book(state)
   }
 })

@@ -1,4 +1,4 @@
-import type { Algorithm, State } from "../../algorithm.js"
+import type { Algorithm, State, View } from "../../algorithm.js"
 import { GRACE, wholeMilliseconds } from "../../clock.js"
 
 export interface FixedWindowParameters {
@@ -9,10 +9,10 @@ export interface FixedWindowParameters {
   readonly cost: number
 }
 
-/** A window from `start` until it expires, with `used` units spent. */
+/** A window from `start` until it expires, and the units `spent` in it. */
 export interface FixedWindowState extends State {
   readonly start: number
-  readonly used: number
+  readonly spent: number
   /** The longest window of the policies that granted in it, plus how far ahead it was booked, in milliseconds. */
   readonly reach: number
   /** 1 if the window was booked before it opens. No request is admitted until then. */
@@ -20,16 +20,15 @@ export interface FixedWindowState extends State {
 }
 
 /** A window at one moment. */
-export interface FixedWindowView {
+export interface FixedWindowView extends View {
   now: number
   start: number
   stop: number
-  used: number
+  spent: number
   reach: number
   booked: 0 | 1
   /** Microseconds until it opens, if it was booked. */
-  opens: number
-  jumped: boolean
+  opensIn: number
 }
 
 /**
@@ -39,7 +38,8 @@ export interface FixedWindowView {
  * window to where the granting policy needs it. So each policy keeps its bound, whoever else counts in the same window.
  *
  * While turns are booked ahead, the stored window is that of the last turn. It may open in the future. Windows then follow each
- * other without a gap. No request overtakes the waiters, so unused units of earlier windows are lost.
+ * other without a gap. No request overtakes the waiters, so unused units of earlier windows are lost,
+ * except those of turns that were given up.
  */
 export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, FixedWindowView> = {
   parameters(policy, cost) {
@@ -56,9 +56,19 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   read(parameters, state, now) {
     if (state === undefined || state.expiresAt <= now) {
-      return { now, start: now, stop: now, used: 0, reach: 0, booked: 0, opens: 0, jumped: false }
+      return {
+        now,
+        start: now,
+        stop: now,
+        spent: 0,
+        reach: 0,
+        booked: 0,
+        opensIn: 0,
+        jumped: false,
+        gaps: state?.gaps,
+      }
     }
-    const { used, reach, booked } = state
+    const { spent, reach, booked } = state
     let { start, expiresAt: stop } = state
     // A window further ahead than any request leads means that the clock went back. It counts as opened or booked now.
     const jumped = stop - now > reach * 1_000 + Math.max(parameters.window, GRACE)
@@ -66,24 +76,45 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       start = booked === 1 ? now + reach * 1_000 - (stop - start) : now
       stop = now + reach * 1_000
     }
-    const opens = booked === 1 ? Math.max(start - now, 0) : 0
-    return { now, start, stop, used, reach, booked, opens, jumped }
+    const opensIn = booked === 1 ? Math.max(start - now, 0) : 0
+    const gaps = jumped ? undefined : state.gaps
+    return { now, start, stop, spent, reach, booked, opensIn, jumped, gaps }
   },
 
   room(parameters, view, count) {
-    if (view.opens > 0) return 0
-    const room = Math.floor((parameters.limit - view.used) / parameters.cost)
+    if (view.opensIn > 0) return 0
+    const room = Math.floor((parameters.limit - view.spent) / parameters.cost)
     return Math.min(count, Math.max(room, 0))
   },
 
   take(parameters, view, granted, lead = 0) {
     const { window, aligned } = parameters
-    if (lead > 0 && view.stop === view.now) view.booked = 1
+    if (view.stop === view.now) {
+      if (lead > 0) view.booked = 1
+      else view.gaps = undefined
+    }
     if (aligned === 1) view.stop = Math.max(view.stop, (Math.floor(view.now / window) + 1) * window)
     else if (view.stop - view.start < window) view.stop = Math.max(view.stop, view.now + window)
     view.reach = Math.max(view.reach, wholeMilliseconds(window + lead))
-    view.used += granted * parameters.cost
+    view.spent += granted * parameters.cost
     return stateOf(view)
+  },
+
+  save: (_parameters, view) => stateOf(view),
+
+  level(_parameters, view, short) {
+    const left = view.stop - view.now
+    return short ? [view.spent, left, view.opensIn] : [view.spent, left]
+  },
+
+  levelUntil: ({ limit, cost }, view, wait) => [limit - cost, view.stop - view.now, wait],
+
+  wait({ limit, cost }, level) {
+    const spent = level[0] as number
+    const left = level[1] as number
+    const opensIn = level[2] ?? 0
+    if (cost > limit) return Number.POSITIVE_INFINITY
+    return spent + cost > limit ? left : opensIn
   },
 
   turn(parameters, view) {
@@ -91,30 +122,52 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
   },
 
   queueWidth: 4,
+  queueIdentity: 4,
 
-  queueState: ({ start, stop, used, booked }) => [start, stop, used, booked],
+  queueState: ({ stop, start, spent, booked }) => [stop, start, spent, booked],
 
   restore(_parameters, view, queue) {
-    const [start, stop, used, booked] = queue as [number, number, number, 0 | 1]
+    const [stop, start, spent, booked] = queue as [number, number, number, 0 | 1]
     if (stop <= view.now) return undefined
-    return stateOf({ ...view, start, stop, used, booked })
+    return stateOf({ ...view, start, stop, spent, booked })
   },
+
+  front({ window }, view, queue) {
+    const { now } = view
+    let [stop, start, spent, booked] = queue as [number, number, number, 0 | 1]
+    if (stop <= now) {
+      // Windows follow each other without a gap while turns are booked.
+      start = now - ((now - stop) % window)
+      stop = start + window
+      spent = 0
+      booked = 1
+    }
+    const opensIn = booked === 1 ? Math.max(start - now, 0) : 0
+    return { ...view, start, stop, spent, booked, opensIn }
+  },
+
+  isWithin(_parameters, { start, stop, spent }, [lastStop, lastStart, mostSpent]) {
+    if (stop <= (lastStart as number)) return true
+    return start === lastStart && stop === lastStop && spent <= (mostSpent as number)
+  },
+
+  isOver: ({ now }, backTime) => backTime <= now,
 
   charge(parameters, view, maxWait) {
     const { limit, window } = parameters
     // Open an empty window if there is none.
     this.take(parameters, view, 0)
-    const used = view.used + parameters.cost
-    if (used <= limit) {
-      view.used = used
+    const spent = view.spent + parameters.cost
+    if (spent <= limit) {
+      view.spent = spent
     } else if (view.stop - view.now <= maxWait + window) {
       view.start = view.stop
       view.stop += window
       view.booked = 1
-      view.used = Math.min(used - limit, limit)
+      view.spent = Math.min(spent - limit, limit)
       view.reach = Math.max(view.reach, wholeMilliseconds(view.stop - view.now))
     } else {
-      view.used = Math.max(view.used, limit)
+      view.spent = Math.max(view.spent, limit)
     }
     return stateOf(view)
   },
@@ -123,46 +176,33 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
   counts: (_parameters, view, debitedAt) => debitedAt >= view.start,
 
   give({ limit, window, cost }, view) {
-    let left = view.used - cost
-    if (left <= 0 && view.opens > 0) {
+    let left = view.spent - cost
+    if (left <= 0 && view.opensIn > 0) {
       // The booked window is empty again. Move back to the last window that is not: the windows before it are full.
-      const back = Math.min(Math.ceil(view.opens / window), Math.floor(-left / limit) + 1)
+      const back = Math.min(Math.ceil(view.opensIn / window), Math.floor(-left / limit) + 1)
       left += back * limit
       view.start -= back * window
       view.stop = view.start + window
     }
-    view.used = Math.max(left, 0)
-    return view.used > 0 || view.start > view.now ? stateOf(view) : undefined
+    view.spent = Math.max(left, 0)
+    // The gaps may lie behind the end of the queue now.
+    view.gaps = undefined
+    return view.spent > 0 || view.start > view.now ? stateOf(view) : undefined
   },
 
-  mend: (_parameters, view) => (view.jumped ? stateOf(view) : undefined),
-
-  spentShare: ({ limit }, { used, opens }) => (opens > 0 ? 1 : Math.min(used / limit, 1)),
-
-  level(_parameters, view, short) {
-    const left = view.stop - view.now
-    return short ? [view.used, left, view.opens] : [view.used, left]
-  },
+  spentShare: ({ limit }, { spent, opensIn }) => (opensIn > 0 ? 1 : Math.min(spent / limit, 1)),
 
   explain(parameters, level, allowed = false) {
-    const used = level[0] as number
+    const spent = level[0] as number
     const left = level[1] as number
-    const opens = level[2] ?? 0
+    const opensIn = level[2] ?? 0
     return {
       limit: parameters.limit,
       window: parameters.window / 1_000,
-      remaining: opens > 0 ? 0 : Math.max(parameters.limit - used, 0),
+      remaining: opensIn > 0 ? 0 : Math.max(parameters.limit - spent, 0),
       retryAfter: allowed ? 0 : wholeMilliseconds(this.wait(parameters, level)),
-      resetAfter: used > 0 ? wholeMilliseconds(left) : 0,
+      resetAfter: spent > 0 ? wholeMilliseconds(left) : 0,
     }
-  },
-
-  wait({ limit, cost }, level) {
-    const used = level[0] as number
-    const left = level[1] as number
-    const opens = level[2] ?? 0
-    if (cost > limit) return Number.POSITIVE_INFINITY
-    return used + cost > limit ? left : opens
   },
 
   readsAnyCost: true,
@@ -177,11 +217,11 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
   countsInFull: (_parameters, level) => level[1] as number,
 
   // The windows before a booked window are full.
-  unitsSpent({ limit, window }, [used, , opens = 0]) {
-    return (used as number) + limit * Math.ceil(opens / window)
+  unitsSpent({ limit, window }, [spent, , opensIn = 0]) {
+    return (spent as number) + limit * Math.ceil(opensIn / window)
   },
 }
 
-function stateOf({ start, stop, used, reach, booked }: FixedWindowView): FixedWindowState {
-  return { expiresAt: stop, start, used, reach, booked }
+function stateOf({ start, stop, spent, reach, booked, gaps }: FixedWindowView): FixedWindowState {
+  return { expiresAt: stop, start, spent, reach, booked, gaps }
 }

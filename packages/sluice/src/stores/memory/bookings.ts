@@ -1,74 +1,78 @@
 import type { Level, State } from "../../algorithm.js"
+import { GRACE } from "../../clock.js"
 import type { StateRef } from "../../state-key.js"
-import type { PolicyRequest, Settlement, StoreReply, StoreRequest, Turn } from "../../store.js"
+import type { PolicyRequest, Settlement, Stored, StoreReply, StoreRequest, Turn } from "../../store.js"
+import { countGaps, fill, freeTurn, isFree, type Place, soonestPlace, timesIn } from "./gaps.js"
 import { type Ledger, type Looked, roomIn } from "./memory-store.js"
 import type { Kind } from "./state-table.js"
-
-/** A turn that was given back before the end of the queue, and its cost under each policy. */
-type FreedTurn = Pick<Turn, "at" | "receipt"> & { readonly costs: readonly number[] }
-
-/** The freed turns of requests for the same policies and key, soonest first. */
-interface FreedTurns extends State {
-  readonly turns: readonly FreedTurn[]
-}
 
 /** A debit that can be settled until it expires. */
 interface Reserved extends State {
   readonly debitedAt: number
 }
 
-const freed: Kind = { weight: (state) => 1 + (state as FreedTurns).turns.length }
 const reservations: Kind = {}
 
-/** The most freed turns that are kept for one key. */
-const MOST_TURNS = 1_024
+/** How often a booking under several policies with gaps looks for an earlier turn, before it goes to the end of the queue. */
+const MOST_TRIES = 8
 
 /** Requests that look beyond this moment: turns, debt, and reservations. */
 export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: Ledger) {
   const lookAll = (policies: readonly PolicyRequest[], now: number): Looked[] =>
     policies.map((policy) => look(policy, now))
 
-  /** How long until every policy has a turn. */
-  const waitFor = (policies: readonly PolicyRequest[], now: number): number => {
+  /** Looks at the state of a policy, and repairs it if the clock went back since it was written. */
+  const lookRepaired = (policy: PolicyRequest, now: number): Looked => {
+    const looked = look(policy, now)
+    const { algorithm, parameters, view } = looked
+    if (!view.jumped) return looked
+    write(looked, algorithm.save(parameters, view), now)
+    return look(policy, now)
+  }
+
+  /** How long until every policy has a turn behind all others. */
+  const waitBehind = (policies: readonly PolicyRequest[], now: number): number =>
+    policies.reduce((wait, policy) => {
+      const { algorithm, parameters, view } = lookRepaired(policy, now)
+      return Math.max(wait, algorithm.turn(parameters, view))
+    }, 0)
+
+  /** How long until every policy has a turn, and the gaps of those that have it in a gap, not behind all others. */
+  const waitFor = (policies: readonly PolicyRequest[], now: number): [wait: number, gaps: Place["gap"][]] => {
+    const behind = waitBehind(policies, now)
+    if (behind === 0 || !lookAll(policies, now).some(hasGaps)) return [behind, []]
     let wait = 0
-    for (const looked of lookAll(policies, now)) {
-      const { algorithm, parameters, view } = looked
-      const mended = looked.entry && algorithm.mend(parameters, view)
-      if (mended !== undefined) write(looked, mended, now)
-      wait = Math.max(wait, algorithm.turn(parameters, view))
+    for (let i = 0; i < MOST_TRIES; i += 1) {
+      const places = policies.map((policy) => soonestPlace(look, policy, now, wait, true))
+      const longest = Math.max(...places.map((place) => place.wait))
+      if (longest === Number.POSITIVE_INFINITY) break
+      wait += longest
+      // With one policy, the first place is the one.
+      if (longest === 0 || policies.length === 1) return [wait, places.map(({ gap }) => gap)]
     }
-    return wait
+    return [behind, []]
   }
 
   const levelsAt = (policies: readonly PolicyRequest[], at: number, short: boolean): Level[] =>
     lookAll(policies, at).map(({ algorithm, parameters, view }) => algorithm.level(parameters, view, short))
 
-  const queuesOf = (policies: readonly PolicyRequest[], now: number): number[] =>
-    lookAll(policies, now).flatMap(({ algorithm, view }) => algorithm.queueState(view))
-
-  /** The turns that were given back under these policies and are still to come. */
-  const freedTurns = (policies: readonly PolicyRequest[], now: number): FreedTurn[] => {
-    const known = table.get(freed, freedRef(policies)) as FreedTurns | undefined
-    if (known === undefined) return []
-    const reset = resetAt(policies, now)
-    return known.turns.filter(({ at, receipt }) => at > now && bookedAt(receipt) > reset)
-  }
-
-  const keepFreed = (policies: readonly PolicyRequest[], turns: readonly FreedTurn[], now: number): void => {
-    const last = turns.at(-1)
-    const kept: FreedTurns | undefined = last && { expiresAt: last.at, turns }
-    table.set(freed, freedRef(policies), kept, now)
-  }
-
-  /** Puts the queue of each policy back to where it was before a turn, by the receipt of the turn. */
-  const restore = (policies: readonly PolicyRequest[], receipt: readonly number[], now: number): void => {
-    let next = (receipt.length + 1) / 2
-    for (const looked of lookAll(policies, now)) {
-      const { algorithm, parameters, view } = looked
-      const queue = receipt.slice(next, next + algorithm.queueWidth)
-      next += algorithm.queueWidth
-      if (looked.entry !== undefined) write(looked, algorithm.restore(parameters, view, queue), now)
+  /** Spends the cost of one policy, `wait` ahead. Returns its level then, and its queue states after and before. */
+  const spendAt = (policy: PolicyRequest, now: number, wait: number, gap: Place["gap"], times = 1) => {
+    const then = look(policy, now + wait)
+    const { algorithm, parameters, view } = then
+    const filled = gap && fill(then, gap, wait, times)
+    if (gap !== undefined && filled !== undefined) {
+      const front = algorithm.queueState(filled)
+      const looked = look(policy, now)
+      algorithm.noteGap?.(looked.view, filled)
+      looked.view.gaps = looked.view.gaps?.map((each) => (each === gap ? { ...gap, front } : each))
+      write(looked, algorithm.save(parameters, looked.view), now)
+      return { level: algorithm.level(parameters, filled, false), after: front, before: gap.front }
     }
+    const before = algorithm.queueState(look(policy, now).view)
+    write(then, algorithm.take(parameters, view, times, wait), now)
+    const level = algorithm.level(parameters, view, false)
+    return { level, after: algorithm.queueState(look(policy, now).view), before }
   }
 
   const charge = ({ policies, maxWait = 0 }: StoreRequest, now: number): StoreReply => {
@@ -81,62 +85,64 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
 
   return {
     book({ policies, maxWait = 0 }: StoreRequest, now: number): StoreReply {
-      const wait = waitFor(policies, now)
-      const turns = wait > 0 ? freedTurns(policies, now) : []
-      const soonest = turns.find(({ costs }) => policies.every(({ cost }, i) => cost === costs[i]))
-      const sooner = soonest === undefined ? Number.POSITIVE_INFINITY : soonest.at - now
-      if (soonest !== undefined && sooner < wait && sooner <= maxWait) {
-        const others = turns.filter((turn) => turn !== soonest)
-        keepFreed(policies, others, now)
-        const levels = levelsAt(policies, soonest.at, false)
-        return { granted: 1, levels, at: now, turn: soonest.at, receipt: soonest.receipt }
-      }
+      const [wait, gaps] = waitFor(policies, now)
       if (wait <= maxWait) {
-        const turn = now + wait
-        const before = queuesOf(policies, now)
         const since = wait > 0 ? sinceReset(policies, now) : now
-        const levels = lookAll(policies, turn).map((looked) => {
-          const { algorithm, parameters, view } = looked
-          write(looked, algorithm.take(parameters, view, 1, wait), now)
-          return algorithm.level(parameters, view, false)
-        })
-        return { granted: 1, levels, at: now, turn, receipt: [since, ...queuesOf(policies, now), ...before] }
+        const spent = policies.map((policy, i) => spendAt(policy, now, wait, gaps[i]))
+        return {
+          granted: 1,
+          levels: spent.map(({ level }) => level),
+          at: now,
+          turn: now + wait,
+          receipt: [since, ...spent.flatMap(({ after, before }) => [...after, ...before])],
+        }
       }
       const refused = { granted: 0, levels: levelsAt(policies, now, true), at: now }
-      const soon = Math.min(sooner, wait)
-      return Number.isFinite(soon) ? { ...refused, turn: now + soon } : refused
+      return Number.isFinite(wait) ? { ...refused, turn: now + wait } : refused
+    },
+
+    /** Spends or peeks in the gaps between turns, after `granted` were spent behind all turns. */
+    fillGaps({ policies, count, mode }: StoreRequest, already: number, now: number): StoreReply {
+      let granted = already
+      for (;;) {
+        const places = policies.map((policy) => soonestPlace(look, policy, now, 0, false))
+        const fits = places.every(({ wait }) => wait === 0)
+        if (!fits || mode === "peek") {
+          if (fits && granted === 0) granted = 1
+          return { granted, levels: places.map((place) => levelIn(place, granted < count)), at: now }
+        }
+        const times = timesIn(places, count - granted)
+        const levels = policies.map((policy, i) => spendAt(policy, now, 0, places[i]?.gap, times).level)
+        granted += times
+        if (granted === count) return { granted, levels, at: now }
+      }
     },
 
     leave({ policies, at, receipt }: Turn, now: number): void {
+      const bookedAt = receipt[0] as number
       if (at <= now) {
-        giveBack(notReset(policies, bookedAt(receipt), now), at, now)
+        giveBack(notReset(policies, bookedAt, now), at, now)
         return
       }
-      // A reset has deleted the queue that the turn was in.
-      if (bookedAt(receipt) <= resetAt(policies, now)) return
-      const turns = freedTurns(policies, now)
-      const behind = turns.findLastIndex((turn) => turn.at <= at) + 1
-      turns.splice(behind, 0, { at, costs: policies.map(({ cost }) => cost), receipt })
-      // The queue goes back by its last turn, and further if the turn before that one was given back already.
-      for (;;) {
-        const queues = queuesOf(policies, now)
-        const last = turns.findLastIndex((turn) =>
-          queues.every((number, i) => number === turn.receipt[i + 1]),
-        )
-        if (last < 0) break
-        restore(policies, (turns[last] as FreedTurn).receipt, now)
-        turns.splice(last, 1)
+      // A reset has deleted the queue that the turn was in, or the clock went back since.
+      if (bookedAt <= resetAt(policies, now) || bookedAt > now + GRACE) return
+      let next = 1
+      for (const policy of policies) {
+        const looked = lookRepaired(policy, now)
+        const { queueWidth } = looked.algorithm
+        const after = receipt.slice(next, next + queueWidth)
+        next += 2 * queueWidth
+        const before = receipt.slice(next - queueWidth, next)
+        if (looked.entry === undefined || isFree(looked, before, after)) continue
+        write(looked, freeTurn(looked, before, after), now)
       }
-      if (turns.length > MOST_TURNS) turns.shift()
-      keepFreed(policies, turns, now)
     },
 
     charge,
 
-    /** A peek that also says what is stored. */
-    inspect({ policies, inspect }: StoreRequest, now: number): StoreReply {
+    /** What is stored for a peek that asks for it. */
+    stored({ policies, inspect }: StoreRequest, now: number): Stored {
       const looked = lookAll(policies, now)
-      const granted = roomIn(looked, 1)
       const states = looked.map(({ algorithm, parameters, entry, view }) => ({
         expiresAt: entry?.state.expiresAt ?? 0,
         wait: algorithm.turn(parameters, view),
@@ -144,8 +150,7 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
       }))
       const note = inspect?.reservation
       const reservation = note && (table.get(reservations, reservationRef(note)) as Reserved | undefined)
-      const stored = { states, freedTurns: freedTurns(policies, now).length, reservation }
-      return { granted, levels: levelsAt(policies, now, granted === 0), at: now, stored }
+      return { states, gaps: Math.max(...looked.map(countGaps)), reservation }
     },
 
     /** Notes a debit of now, to be settled later. */
@@ -172,20 +177,22 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
   }
 }
 
-/** When a turn was booked: the first number of its receipt. Then come the queues with the turn, then those before it. */
-function bookedAt(receipt: readonly number[]): number {
-  return receipt[0] as number
-}
-
 /** The same request at cost 1, which decides when anything passes again. */
 function forOne(policy: PolicyRequest): PolicyRequest {
   return policy.cost === 1 ? policy : { ...policy, cost: 1 }
 }
 
-/** Where requests for the same policies and keys keep their freed turns. */
-function freedRef(policies: readonly PolicyRequest[]): StateRef {
-  const { ref } = policies[0] as PolicyRequest
-  return { ref, key: JSON.stringify(policies.map(({ ref, key, policy }) => [ref.id, key, policy])) }
+/** The level of a policy that was not charged. */
+function levelIn({ looked, gap, wait }: Place, short: boolean): Level {
+  const { algorithm, parameters, view } = looked
+  if (gap === undefined) return algorithm.level(parameters, view, short)
+  if (short) return algorithm.levelUntil(parameters, view, wait)
+  return algorithm.level(parameters, algorithm.front(parameters, view, gap.front), false)
+}
+
+/** Whether turns of this state were given back between others. */
+export function hasGaps({ view }: Looked): boolean {
+  return view.gaps !== undefined
 }
 
 /** Where a reservation is noted: not under its key alone, which may have many. */

@@ -1,10 +1,10 @@
-import type { Level, State } from "../../algorithm.js"
+import type { Level, State, View } from "../../algorithm.js"
 import { type Counting, countingOf, countings, parametersOf } from "../../algorithms/index.js"
 import { type Clock, checkClock, GRACE, microseconds } from "../../clock.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
 import type { StateRef } from "../../state-key.js"
 import type { PolicyRequest, Settlement, Store, StoreReply, StoreRequest, Turn } from "../../store.js"
-import { bookingsOn } from "./bookings.js"
+import { bookingsOn, hasGaps } from "./bookings.js"
 import { type Entry, type Kind, StateTable } from "./state-table.js"
 
 export interface MemoryStoreOptions {
@@ -25,7 +25,7 @@ export interface MemoryStore extends Store {
   leave(turn: Turn): void
   settle(settlement: Settlement): boolean
   forget(stateRefs: readonly StateRef[]): void
-  /** How many keys it holds. Notes of reservations, of turns that were given up, and of resets count as keys. */
+  /** How many keys it holds. Notes of reservations and of resets count as keys. */
   readonly size: number
 }
 
@@ -51,7 +51,7 @@ export interface Looked {
   readonly parameters: unknown
   /** Where the state is, if there is one. */
   readonly entry: Entry | undefined
-  readonly view: unknown
+  readonly view: View
 }
 
 const resets: Kind = {}
@@ -142,8 +142,7 @@ export function storeOver(table: StateTable, clock: Clock): MemoryStore {
     if (mode !== "peek" && granted > 0) {
       write(looked, algorithm.take(parameters, view, granted), now)
     } else if (mode !== "peek" && looked.entry !== undefined) {
-      const mended = algorithm.mend(parameters, view)
-      if (mended !== undefined) write(looked, mended, now)
+      if (view.jumped) write(looked, algorithm.save(parameters, view), now)
     }
     return algorithm.level(parameters, view, granted < count)
   }
@@ -158,18 +157,27 @@ export function storeOver(table: StateTable, clock: Clock): MemoryStore {
       const now = microseconds(clock)
       if (mode === "book") return bookings.book(request, now)
       if (mode === "charge") return bookings.charge(request, now)
-      if (mode === "peek" && request.inspect !== undefined) return bookings.inspect(request, now)
+      if (mode === "peek" && request.inspect !== undefined) {
+        const { inspect: _, ...peek } = request
+        return { ...this.decide(peek), stored: bookings.stored(request, now) }
+      }
       let granted = count
       if (policies.length === 1 && mode !== "reserve") {
         const looked = look(policies[0] as PolicyRequest, now)
         granted = looked.algorithm.room(looked.parameters, looked.view, count)
-        return { granted, levels: [commit(looked, granted, request, now)], at: now }
+        const level = commit(looked, granted, request, now)
+        if (granted < count && hasGaps(looked)) return bookings.fillGaps(request, granted, now)
+        return { granted, levels: [level], at: now }
       }
       const looked = policies.map((policy) => look(policy, now))
       granted = roomIn(looked, count)
       const levels = looked.map((each) => commit(each, granted, request, now))
-      if (mode === "reserve" && granted > 0) bookings.reserve(request, now)
-      return { granted, levels, at: now }
+      const reply =
+        granted < count && looked.some(hasGaps)
+          ? bookings.fillGaps(request, granted, now)
+          : { granted, levels, at: now }
+      if (mode === "reserve" && reply.granted > 0) bookings.reserve(request, now)
+      return reply
     },
 
     giveBack(policies, at) {

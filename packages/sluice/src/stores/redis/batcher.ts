@@ -10,8 +10,19 @@ export type SendBatch = (batch: readonly Coalesced[], done: () => void) => void
 
 /** Microseconds of Redis' time that one call takes, at most, as estimated. */
 const MOST_WORK = 400
-/** How much more work than a spend other modes make, as estimated. */
-const OTHER_MODES = 5
+/** How often the work of a spend each mode makes, as measured in batches of 20. */
+const WORK_OF: Readonly<Record<LuaRequest["mode"], number>> = {
+  spend: 1,
+  peek: 1,
+  give: 2,
+  charge: 3,
+  reserve: 3,
+  settle: 3,
+  forget: 3,
+  inspect: 3,
+  book: 5,
+  leave: 8,
+}
 /** How many requests wait for a call, at most. */
 const MOST_WAITING = 100_000
 
@@ -105,7 +116,7 @@ function requestWork({ policies, mode }: LuaRequest): number {
   for (let i = 0; i < policies.length; i += 1) {
     work += workOf((policies[i] as PolicyRequest).policy)
   }
-  return mode === "spend" || mode === "peek" ? work : work * OTHER_MODES
+  return work * WORK_OF[mode]
 }
 
 function refused(): Deferred<StoreReply> {

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto"
-import { files as algorithms } from "./lua-algorithms.generated.js"
-import { files as others } from "./lua-run.generated.js"
+import { files as algorithms } from "../../algorithms/extras.generated.js"
+import { files } from "./lua-run.generated.js"
 
-const body = [...Object.values(algorithms), ...Object.values(others)].join("\n")
+const { call, ...others } = files
+const body = [call, ...Object.values(algorithms), ...Object.values(others)].join("\n")
 
 /** Two versions can coexist during a deploy, because the name contains a hash of the text. */
 const name = `sluice_${createHash("sha256").update(body).digest("hex").slice(0, 12)}`

@@ -1,16 +1,6 @@
-import type { BucketParameters } from "../../algorithms/bucket/bucket-parameters.js"
-import type { FixedWindowParameters } from "../../algorithms/fixed-window/fixed-window.js"
+import { extras } from "../../algorithms/extras.generated.js"
 import { algorithmOf, parametersOf } from "../../algorithms/index.js"
-import type { LogParameters } from "../../algorithms/log/log-state.js"
-import {
-  fixedWindow,
-  leakyBucket,
-  limitOf,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from "../../policy.js"
+import { limitOf, type Policy } from "../../policy.js"
 import type { StateRef } from "../../state-key.js"
 import type { Mode, PolicyRequest, Stored, StoreReply } from "../../store.js"
 import type { RedisKeys } from "./keys.js"
@@ -22,8 +12,8 @@ export interface LuaRequest {
   readonly mode: Mode | "give" | "leave" | "settle" | "forget" | "inspect"
   /** How many requests, or what the mode takes instead. */
   readonly count: number | readonly number[]
-  /** The key of the request's own note, that of a second note if the mode has two, and a state of the same limiter and key. */
-  readonly note?: { readonly key: string; readonly second?: string; readonly stateRef: StateRef } | undefined
+  /** The key of the request's own note, and a state of the same limiter and key. */
+  readonly note?: { readonly key: string; readonly stateRef: StateRef } | undefined
 }
 
 /** A request in a batch. */
@@ -64,8 +54,7 @@ export function encodeCall(
       for (const policy of policies) keys.push(names.note(policy, "fg"))
     }
     if (note !== undefined) keys.push(note.key)
-    if (note?.second !== undefined) keys.push(note.second)
-    repeatsKey ||= request.repeatsKey || (policies.length > 1 && hasStateTwice(policies))
+    repeatsKey ||= request.repeatsKey
     if (plan === undefined || !fits(plan, request)) {
       plan = planOf(request)
       const { text } = plan
@@ -129,20 +118,12 @@ function unitsOf({ policy, cost }: PolicyRequest): number {
 
 /** Whether Lua can multiply the cost of one unit exactly. If not, a plan is for one cost only. */
 function isScalable(policy: Policy): boolean {
-  if (!("capacity" in policy)) return true
-  return Number.isSafeInteger(2 * (parametersOf(policy, 1) as { readonly spanPieces: number }).spanPieces)
+  return extras[policy.algorithm].isScalable?.(parametersOf(policy, 1) as never) ?? true
 }
 
 function costsOne(policies: readonly PolicyRequest[]): boolean {
   for (let i = 0; i < policies.length; i += 1) if ((policies[i] as PolicyRequest).cost !== 1) return false
   return true
-}
-
-/** Whether one state comes twice in a request, as in a combination of a limiter with itself. */
-function hasStateTwice(policies: readonly PolicyRequest[]): boolean {
-  const seen = new Set<string>()
-  for (const { ref, key, policy } of policies) seen.add(`${ref.id} ${policy.algorithm} ${key}`)
-  return seen.size < policies.length
 }
 
 /** Decodes the reply to a call, whatever types the client maps integers to. A request that failed gets an error. */
@@ -165,8 +146,8 @@ function decodeRequest({ policies, mode, count }: LuaRequest, numbers: Numbers, 
   const isShort = numbers.isNegative()
   const levels: number[][] = []
   for (let i = 0; i < policies.length; i += 1) {
-    const { policy, cost } = policies[i] as PolicyRequest
-    levels.push(numbers.take(levelWidthOf(policy, cost, isShort || mode === "charge")))
+    const { policy } = policies[i] as PolicyRequest
+    levels.push(numbers.take(levelWidthOf(policy, isShort || mode === "charge")))
   }
   if (isShort) (levels[0] as number[])[0] = -1 - ((levels[0] as number[])[0] as number)
   if (mode === "book") {
@@ -191,10 +172,10 @@ function decodeStored(policies: readonly PolicyRequest[], numbers: Numbers): Sto
     const queue = numbers.take(algorithmOf(policy).queueWidth)
     return { expiresAt, wait: wait < 0 ? Number.POSITIVE_INFINITY : wait, queue }
   })
-  const freedTurns = numbers.next()
+  const gaps = numbers.next()
   const debitedAt = numbers.next()
   const expiresAt = numbers.next()
-  return { states, freedTurns, reservation: expiresAt > 0 ? { debitedAt, expiresAt } : undefined }
+  return { states, gaps, reservation: expiresAt > 0 ? { debitedAt, expiresAt } : undefined }
 }
 
 /** The length of a booking's receipt: when it was booked, and two queue states per policy. */
@@ -264,75 +245,29 @@ function unreadable(reason: string): Error {
   )
 }
 
-/** The Lua side of one algorithm. */
-interface LuaAlgorithm<Parameters> {
-  /** The name of the algorithm in Lua. */
-  readonly name: string
-  /** Microseconds that a spend takes Redis in a large batch, as estimated. */
-  readonly work: number
-  /** The parameters that Lua needs. */
-  parameters(parameters: Parameters): Readonly<Record<string, number>>
-  /** How many integers a level has. `short` says that not all of the request was granted. */
-  levelWidth(parameters: Parameters, short: boolean): number
-}
-
-const bucket: LuaAlgorithm<BucketParameters> = {
-  name: "bucket",
-  work: 4,
-  parameters: ({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) => ({
-    span,
-    reach,
-    one: cost,
-    ...(queue === 1 && { queue }),
-    ...(parts > 1 && { parts, span_part: spanPart, one_part: costPart }),
-    ...(step > 0 && { step, life }),
-  }),
-  levelWidth: ({ parts, step }) => (step > 0 ? 3 : parts > 1 ? 2 : 1),
-}
-
-const window: LuaAlgorithm<FixedWindowParameters> = {
-  name: "fixed_window",
-  work: 4,
-  parameters: ({ limit, window, aligned }) => ({ limit, window, aligned }),
-  levelWidth: (_parameters, short) => (short ? 3 : 2),
-}
-
-const log: LuaAlgorithm<LogParameters> = {
-  name: "log",
-  work: 10,
-  parameters: ({ limit, window, merge }) => ({ limit, window, merge }),
-  levelWidth: (_parameters, short) => (short ? 3 : 2),
-}
-
-const inLua = {
-  fixedWindow: window,
-  slidingLog: log,
-  slidingWindow: log,
-  tokenBucket: bucket,
-  leakyBucket: bucket,
-} satisfies Record<Policy["algorithm"], unknown> as Record<Policy["algorithm"], LuaAlgorithm<unknown>>
-
 /** The name of a policy's algorithm in Lua, and its parameters for a cost. */
 export function encodedPolicy(policy: Policy, cost: number): [string, Readonly<Record<string, number>>] {
-  const { name, parameters } = inLua[policy.algorithm]
-  return [name, parameters(parametersOf(policy, cost))]
+  const { luaName, luaParameters } = extras[policy.algorithm]
+  return [luaName, luaParameters(parametersOf(policy, cost) as never)]
 }
 
+const widths = new WeakMap<Policy, readonly [full: number, short: number]>()
+
 /** How many integers the level of a policy has in a reply. `short` says that not all of the request was granted. */
-export function levelWidthOf(policy: Policy, cost: number, short: boolean): number {
-  return inLua[policy.algorithm].levelWidth(parametersOf(policy, cost), short)
+function levelWidthOf(policy: Policy, short: boolean): number {
+  let width = widths.get(policy)
+  if (width === undefined) {
+    const algorithm = algorithmOf(policy)
+    const parameters = parametersOf(policy, 1)
+    const view = algorithm.read(parameters, undefined, 0)
+    const widthIf = (short: boolean) => algorithm.level(parameters, view, short).length
+    width = [widthIf(false), widthIf(true)]
+    widths.set(policy, width)
+  }
+  return short ? width[1] : width[0]
 }
 
 /** Microseconds that a spend under a policy takes Redis in a large batch, as estimated. */
 export function workOf(policy: Policy): number {
-  return inLua[policy.algorithm].work
+  return extras[policy.algorithm].work
 }
-
-/** Some policy of each algorithm. A reset names the state of each algorithm by it. */
-export const anyOfEach: readonly Policy[] = [
-  fixedWindow({ limit: 1, window: 1 }),
-  slidingLog({ limit: 1, window: 1 }),
-  slidingWindow({ limit: 1, window: 1 }),
-  tokenBucket({ capacity: 1, refill: 1, every: 1 }),
-  leakyBucket({ capacity: 1, leak: 1, every: 1 }),
-]

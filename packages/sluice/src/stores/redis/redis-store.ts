@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { policyOfEach } from "../../algorithms/policy-of-each.js"
 import { type Clock, checkClock, microseconds } from "../../clock.js"
 import { type Duration, milliseconds } from "../../duration.js"
 import { checkFields, SluiceError, shown } from "../../errors.js"
@@ -9,7 +9,7 @@ import { batcher, batcherByTag } from "./batcher.js"
 import type { RedisClient } from "./client.js"
 import { skewWarning } from "./clock-skew.js"
 import { RedisKeys, sharedTag } from "./keys.js"
-import { anyOfEach, encodeCall } from "./protocol.js"
+import { encodeCall } from "./protocol.js"
 import { redisReports } from "./redis-reports.js"
 import { redisRules } from "./redis-rules.js"
 import { deliveryBy, type Route, sendBatch } from "./transport.js"
@@ -33,6 +33,9 @@ export interface RedisStoreOptions {
   readonly delivery?: "function" | "script" | undefined
 }
 
+/** A reset names the state of each algorithm by a policy of it. */
+const anyOfEach = policyOfEach(1, 1)
+
 /** Keeps state in Redis or Valkey, where a Lua library decides: `redisStore(ioredis(client))`. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   const { prefix, clock, denyCache, retryFor, delivery } = checkOptions(client, options)
@@ -48,9 +51,6 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const send = (clustered ? batcherByTag : batcher)((batch, done) => sendBatch(route, batch, done))
 
   const noteAt = (stateRef: StateRef, suffix: string) => ({ key: names.note(stateRef, suffix), stateRef })
-  /** Where the freed turns of these policies are. */
-  const freedTurns = (policies: readonly PolicyRequest[]) =>
-    noteAt(policies[0] as PolicyRequest, `${digestOf(policies)}:ft`)
 
   const giveBack = async (policies: readonly PolicyRequest[], at = -1) => {
     const shares = clustered ? sharesOf(policies) : [{ policies }]
@@ -79,13 +79,9 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (mode === "peek" && request.inspect !== undefined) {
         // Without a reservation, its note is one that never exists: no policy is named like a reservation.
         const reservation = request.inspect.reservation ?? (policies[0] as PolicyRequest)
-        const note = { ...freedTurns(policies), second: names.note(reservation, "rs") }
-        return send({ policies, mode: "inspect", count, note })
+        return send({ policies, mode: "inspect", count, note: noteAt(reservation, "rs") })
       }
-      if (mode === "book") {
-        return send({ policies, mode, count: [maxWait, ...costsOf(policies)], note: freedTurns(policies) })
-      }
-      if (mode === "charge") return send({ policies, mode, count: maxWait })
+      if (mode === "book" || mode === "charge") return send({ policies, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
         return send({ policies, mode, count: note.lasts, note: noteAt(note.place, "rs") })
       }
@@ -93,8 +89,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
     giveBack,
     async leave({ policies, at, receipt }) {
-      const count = [at, ...costsOf(policies), ...receipt]
-      await send({ policies, mode: "leave", count, note: freedTurns(policies) })
+      await send({ policies, mode: "leave", count: [at, ...receipt] })
     },
     async settle({ ref, back, more, maxWait }) {
       const count = [maxWait, ...back.map(() => 0), ...more.map(() => 1)]
@@ -146,14 +141,4 @@ function checkOptions(client: RedisClient, options: RedisStoreOptions) {
   }
   const patience = retryFor === 0 ? 0 : milliseconds(retryFor, "retryFor", "INVALID_OPTION")
   return { prefix, clock, denyCache, retryFor: patience, delivery }
-}
-
-function costsOf(policies: readonly PolicyRequest[]): number[] {
-  return policies.map(({ cost }) => cost)
-}
-
-/** A short name for policies and keys, equal for equal ones. */
-function digestOf(policies: readonly PolicyRequest[]): string {
-  const text = JSON.stringify(policies.map(({ ref, key, policy }) => [ref.id, key, policy]))
-  return createHash("sha1").update(text).digest("base64url").slice(0, 16)
 }

@@ -1,4 +1,4 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
 import { type ConformanceCase, forEachSubject, passed } from "./rig.js"
 import { storeDriver } from "./store-driver.js"
 

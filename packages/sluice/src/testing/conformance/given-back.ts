@@ -1,4 +1,4 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
 import type { Store } from "../../store.js"
 import { type ConformanceCase, forEachSubject, limiterOn, passed } from "./rig.js"
 import { fill, isQueue, sameFromNowOn, storeDriver, untilTurn } from "./store-driver.js"

@@ -1,3 +1,4 @@
+import { policyOfEach } from "../../algorithms/policy-of-each.js"
 import { createLimiter } from "../../create-limiter.js"
 import type { Limiter } from "../../limiter.js"
 import type { Policies } from "../../policies.js"
@@ -43,7 +44,7 @@ export interface Subject {
   readonly inTime: boolean
 }
 
-export const subjects: readonly Subject[] = [
+const variants: readonly Subject[] = [
   windowed("fixedWindow", fixedWindow({ limit: 10, window: "1s" })),
   windowed("fixedWindow by the clock", fixedWindow({ limit: 10, window: "1s", align: "clock" })),
   windowed("slidingLog", slidingLog({ limit: 10, window: "1s" })),
@@ -60,6 +61,14 @@ export const subjects: readonly Subject[] = [
     1_000,
   ),
   bucketed("leakyBucket", leakyBucket({ capacity: 10, leak: 7, every: "700ms" }), 1_000),
+]
+
+/** The variants, and every other policy of the registry. */
+export const subjects: readonly Subject[] = [
+  ...variants,
+  ...policyOfEach(10, 1_000)
+    .filter(({ algorithm }) => !variants.some(({ policy }) => policy.algorithm === algorithm))
+    .map((policy) => windowed(policy.algorithm, policy)),
 ]
 
 function windowed(label: string, policy: Policy): Subject {

@@ -1,4 +1,4 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
 import { SluiceError } from "../../errors.js"
 import { fixedWindow, slidingLog, tokenBucket } from "../../policy.js"
 import { policyRef } from "../../state-key.js"

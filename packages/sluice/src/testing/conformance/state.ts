@@ -1,13 +1,7 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
+import { policyOfEach } from "../../algorithms/policy-of-each.js"
 import type { Decision } from "../../decision.js"
-import {
-  fixedWindow,
-  leakyBucket,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from "../../policy.js"
+import { fixedWindow, leakyBucket, type Policy, tokenBucket } from "../../policy.js"
 import { memoryStore } from "../../stores/memory/memory-store.js"
 import {
   type ConformanceCase,
@@ -53,18 +47,10 @@ const hostile: readonly (readonly [name: string, key: string])[] = [
 ]
 
 function withLimit(policy: Policy, limit: number): Policy {
-  if (policy.algorithm === "tokenBucket" || policy.algorithm === "leakyBucket")
-    return { ...policy, capacity: limit }
-  return { ...policy, limit }
+  return "capacity" in policy ? { ...policy, capacity: limit } : { ...policy, limit }
 }
 
-const oneOfEach: readonly Policy[] = [
-  fixedWindow({ limit: 10, window: "1s" }),
-  slidingLog({ limit: 10, window: "1s" }),
-  slidingWindow({ limit: 10, window: "1s" }),
-  tokenBucket({ capacity: 10, refill: 1, every: "1s" }),
-  leakyBucket({ capacity: 10, leak: 1, every: "1s" }),
-]
+const oneOfEach = policyOfEach(10, 1_000)
 
 /** Compares two decisions. A denial from the deny cache may report less remaining, because it is not updated. */
 function sameDecision(received: Decision, expected: Decision): void {

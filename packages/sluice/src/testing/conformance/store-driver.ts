@@ -1,4 +1,4 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
 import { decide } from "../../decide.js"
 import type { Decision } from "../../decision.js"
 import { charges, namePolicies, type Policies } from "../../policies.js"

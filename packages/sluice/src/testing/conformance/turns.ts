@@ -1,4 +1,4 @@
-import assert from "node:assert/strict"
+import { strict as assert } from "node:assert"
 import type { Turn } from "../../store.js"
 import { type ConformanceCase, forEachSubject, type Subject, sequence } from "./rig.js"
 import {

@@ -15,7 +15,7 @@ local plans, plan_count = {}, 0
 
 local function decode_plan(text)
   local given = decode_json(text)
-  local plan = { mode = modes[given[1]], policies = {}, has_strings = false }
+  local plan = { mode = modes[given[1]], policies = {}, has_strings = false, may_spend_all = true }
   for i = 2, #given, 2 do
     local algorithm, policy = algorithms[given[i]], given[i + 1]
     policy.algorithm, policy.index = algorithm, i / 2
@@ -24,9 +24,10 @@ local function decode_plan(text)
     policy.units = 1
     plan.policies[policy.index] = policy
     if not algorithm.is_list then plan.has_strings = true end
+    if not algorithm.take_all then plan.may_spend_all = false end
   end
   plan.size = #plan.policies
-  plan.spend_all = plan.mode.spends and plan.size == 1 and plan.policies[1].algorithm.spend_all
+  plan.may_spend_all = plan.may_spend_all and plan.mode.spends
   plan.keys = plan.size * (plan.mode.checks_resets and 2 or 1) + plan.mode.notes
   return plan
 end

@@ -6,7 +6,7 @@
 --       If the mode has a note: one key for it.
 --
 -- args: [1] the time in µs by the caller's clock, or "" for the server's clock.
---       [2] "1" if a key may occur twice, otherwise "".
+--       [2] "1" if a key may occur in two requests, otherwise "". Within a request, keys differ.
 --       [3] "" if all requests use the first plan with count 1 and cost 1. Otherwise a JSON list.
 --           It has for each request the number of its plan, its count or other input, and its cost under each policy.
 --       [4] and on: the plans.

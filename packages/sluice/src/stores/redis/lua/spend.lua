@@ -30,24 +30,45 @@ local function settle_policy(policy, view, granted)
   end
 end
 
+-- Defined in gaps.lua.
+local has_gaps, fill_gaps
+
+-- Spends by the fast path of the algorithms. Returns whether all policies had room there.
+local function spend_all(plan, count)
+  local policies, size, start = plan.policies, plan.size, reply_length
+  for i = 1, size do
+    local policy = policies[i]
+    local level, second = policy.algorithm.take_all(policy, key_offset + i, count)
+    if not level then
+      reply_length = start
+      return false
+    end
+    add_numbers(level, second)
+  end
+  for i = 1, size do
+    local policy = policies[i]
+    policy.algorithm.save_all(policy, key_offset + i)
+  end
+  return true
+end
+
 local function spend_or_peek(plan, count)
   local policies, spends, first, granted = plan.policies, plan.mode.spends, reply_length + 1, count
-  if plan.spend_all then
-    local level, second = plan.spend_all(policies[1], key_offset + 1, count)
-    if level then return add_numbers(level, second) end
-  end
+  if plan.may_spend_all and spend_all(plan, count) then return end
   for i = 1, plan.size do
     local policy = policies[i]
     local room = policy.algorithm.room(policy, read(policy), count)
     if room < granted then granted = room end
   end
+  local fills = granted < count and has_gaps(plan)
+  if fills then may_reread = true end
   for i = 1, plan.size do
     local policy = policies[i]
-    -- If a state occurs twice in this request, the second occurrence sees the spend of the first.
-    local view = may_reread and i > 1 and read(policy) or policy.view
+    local view = policy.view
     if spends then settle_policy(policy, view, granted) end
-    add_level(policy, view, granted < count)
+    if not fills then add_level(policy, view, granted < count) end
   end
+  if fills then granted = fill_gaps(plan, count, granted) end
   if granted < count then
     reply[first] = -1 - reply[first]
     if count > 1 then add_to_reply(granted) end
