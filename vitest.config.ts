@@ -54,8 +54,6 @@ export default defineConfig({
         hookTimeout: 60_000,
         sequence: { groupOrder: 1 },
         maxWorkers: 1,
-        // Its deadlines are held to 50 ms. On two shared cores a pause of the machine takes that long now and then.
-        retry: 2,
       }),
       project("middleware", ["test/middleware", "test/nest", "test/integrations", "test/recipes"], {
         testTimeout: 30_000,

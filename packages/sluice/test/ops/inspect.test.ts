@@ -79,8 +79,8 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
       return { turn, wait: Math.ceil((turn - reply.at) / 1_000), reply }
     }
     const inspect = async () => {
-      const { policies, freedTurns } = await limiter.inspect("k")
-      return { ...policies[0], freedTurns }
+      const { policies, gaps } = await limiter.inspect("k")
+      return { ...policies[0], gaps }
     }
     return { clock, store, limiter, book, inspect, request }
   }
@@ -91,7 +91,7 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
       used: 0,
       lastTurnAfter: 0,
       nextTurnAfter: 0,
-      freedTurns: 0,
+      gaps: 0,
       stored: { values: {}, words: "nothing" },
     })
   })
@@ -134,16 +134,17 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
       return store.leave({ policies: [request], at: turn, receipt: reply.receipt as number[] })
     }
     await leave(1)
-    expect(await inspect()).toMatchObject({ freedTurns: 1, lastTurnAfter: 30_000, nextTurnAfter: 40_000 })
+    expect(await inspect()).toMatchObject({ gaps: 1, lastTurnAfter: 30_000, nextTurnAfter: 40_000 })
     await leave(2)
-    expect(await inspect()).toMatchObject({ freedTurns: 2, lastTurnAfter: 30_000 })
+    // Turns that follow each other leave one gap.
+    expect(await inspect()).toMatchObject({ gaps: 1, lastTurnAfter: 30_000 })
     expect((await book()).wait).toBe(10_000)
-    expect(await inspect()).toMatchObject({ freedTurns: 1, lastTurnAfter: 30_000 })
+    expect(await inspect()).toMatchObject({ gaps: 1, lastTurnAfter: 30_000 })
     // A turn at the end of the queue is not freed: the queue ends sooner.
     await leave(3)
-    expect(await inspect()).toMatchObject({ freedTurns: 0, lastTurnAfter: 10_000, nextTurnAfter: 20_000 })
+    expect(await inspect()).toMatchObject({ gaps: 0, lastTurnAfter: 10_000, nextTurnAfter: 20_000 })
     clock.advance(60_000)
-    expect(await inspect()).toMatchObject({ freedTurns: 0, lastTurnAfter: 0 })
+    expect(await inspect()).toMatchObject({ gaps: 0, lastTurnAfter: 0 })
   })
 
   test("freed turns that are over, or from before a reset, do not count", async () => {
@@ -153,11 +154,11 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
     const turns = [await book(), await book(), await book()]
     const { turn, reply } = turns[1] as (typeof turns)[0]
     await store.leave({ policies: [request], at: turn, receipt: reply.receipt as number[] })
-    expect(await inspect()).toMatchObject({ freedTurns: 1 })
+    expect(await inspect()).toMatchObject({ gaps: 1 })
     await limiter.reset("k")
-    expect(await inspect()).toMatchObject({ freedTurns: 0, stored: { words: "nothing" } })
+    expect(await inspect()).toMatchObject({ gaps: 0, stored: { words: "nothing" } })
     clock.advance(15_000)
-    expect(await inspect()).toMatchObject({ freedTurns: 0 })
+    expect(await inspect()).toMatchObject({ gaps: 0 })
   })
 
   test("a reservation by its id: open with its estimate and expiry, then settled", async () => {
@@ -283,7 +284,7 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
       await rules[action]({ limiter: "api", key: "k" })
       expect(await limiter.inspect("k")).toMatchObject({
         policies: [{ limit: 5, used: 2, remaining: 3, stored: { values: { used: 2 } } }],
-        freedTurns: 0,
+        gaps: 0,
         rule: { action },
       })
     }
@@ -297,11 +298,11 @@ describe.each(stores)("inspect on a store: %s", (name, make) => {
     const abort = new AbortController()
     const aborted = limiter.acquire("k", { signal: abort.signal }).catch((error: Error) => error.name)
     const waits = limiter.acquire("k").catch(() => {})
-    await expect.poll(inspect).toMatchObject({ lastTurnAfter: 20_000, freedTurns: 0 })
+    await expect.poll(inspect).toMatchObject({ lastTurnAfter: 20_000, gaps: 0 })
     abort.abort()
     expect(await aborted).toBe("AbortError")
     // The waiter behind it moves up, so that no turn in between is free.
-    await expect.poll(inspect).toMatchObject({ lastTurnAfter: 10_000, freedTurns: 0 })
+    await expect.poll(inspect).toMatchObject({ lastTurnAfter: 10_000, gaps: 0 })
     await limiter.close()
     await waits
   })
@@ -381,7 +382,7 @@ describe.each(["function", "script"] as const)("inspect on Redis by %s", (delive
     await sleep(50)
     await command(full.port, "CONFIG", "SET", "maxmemory", 1)
     await expect(limiter.tryAcquire("k")).rejects.toMatchObject({ code: "STORE_REFUSED" })
-    expect(await limiter.inspect("k")).toMatchObject({ policies: [{ used: 3 }], freedTurns: 0 })
+    expect(await limiter.inspect("k")).toMatchObject({ policies: [{ used: 3 }], gaps: 0 })
     // In one call with a request that is refused.
     const [inspected, refused] = await Promise.allSettled([limiter.inspect("k"), limiter.tryAcquire("k")])
     expect(inspected).toMatchObject({ status: "fulfilled", value: { policies: [{ used: 3 }] } })
@@ -409,8 +410,8 @@ describe.each(["function", "script"] as const)("inspect on Redis by %s", (delive
     onTestFinished(() => limiter.close())
     for (let i = 0; i < 200; i += 1) await limiter.tryAcquire("k")
     expect((await limiter.tryAcquire("k")).source).toBe("lease")
-    const { policies, freedTurns } = await limiter.inspect("k")
-    expect(freedTurns).toBe(0)
+    const { policies, gaps } = await limiter.inspect("k")
+    expect(gaps).toBe(0)
     expect(policies[0]?.used).toBe(policies[0]?.stored?.values["used"])
     expect(policies[0]?.used).toBeGreaterThanOrEqual(201)
   })
@@ -511,7 +512,7 @@ describe("inspect without the store's help", () => {
       for (let i = 0; i < 10; i += 1) {
         const inspection = await limiter.inspect("k", { reservation: id })
         expect(inspection.degraded).toBe(true)
-        expect(inspection).not.toHaveProperty("freedTurns")
+        expect(inspection).not.toHaveProperty("gaps")
         expect(inspection.policies[0]).not.toHaveProperty("stored")
         expect(inspection.reservation).toEqual({ id, charged: { default: 1 } })
       }

@@ -45,16 +45,7 @@ test("every exported subpath has its code and its types", () => {
 
 test("the tarball holds the build and the documents: no tests, maps, pictures, translations or benchmarks", () => {
   expect(readdirSync(packed).sort()).toEqual(
-    [
-      "CHANGELOG.md",
-      "COMPATIBILITY.md",
-      "LICENSE",
-      "README.md",
-      "SECURITY.md",
-      "dist",
-      "docs",
-      "package.json",
-    ].sort(),
+    ["COMPATIBILITY.md", "LICENSE", "README.md", "SECURITY.md", "dist", "docs", "package.json"].sort(),
   )
   const files = readdirSync(packed, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
   const strange = files
@@ -84,7 +75,7 @@ test("every link and anchor in the documents of the tarball leads to something i
 test("the tarball and the core stay within their sizes, and the core bundles for a browser", async () => {
   const printed = await run(root, "node", "scripts/check-size.mjs", packed, inject("tarball"))
   expect(printed.trim().split("\n")).toEqual([
-    expect.stringMatching(/^core, bundled for a browser, gzipped: \d+ bytes of at most 25600$/),
+    expect.stringMatching(/^core, bundled for a browser, gzipped: \d+ bytes of at most 27000$/),
     expect.stringMatching(/^tarball, packed: \d+ bytes of at most 300000$/),
     expect.stringMatching(/^tarball, unpacked: \d+ bytes of at most 1400000$/),
   ])

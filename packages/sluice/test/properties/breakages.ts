@@ -55,10 +55,10 @@ const mergedIntoTheOldest: Breakage = {
   broken: (algorithm) => ({
     ...algorithm,
     take(parameters, view, granted) {
-      const { last, total } = view as LogView
+      const { last, spent } = view as LogView
       const { merge } = parameters as LogParameters
       const state = algorithm.take(parameters, view, granted) as LogState
-      const merges = total > 0 && Math.floor(last / merge) === Math.floor((view as LogView).now / merge)
+      const merges = spent > 0 && Math.floor(last / merge) === Math.floor((view as LogView).now / merge)
       if (merges) state.at[state.at.length - 1] = last
       return state
     },

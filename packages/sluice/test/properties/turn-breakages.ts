@@ -30,7 +30,8 @@ export const twiceLeft: TurnBreakage = {
     ...store,
     leave(turn) {
       store.leave(turn)
-      store.leave(turn)
+      // Not a second `leave`, which the store would ignore.
+      store.giveBack(turn.policies)
     },
   }),
 }

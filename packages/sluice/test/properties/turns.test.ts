@@ -43,6 +43,42 @@ describe.each(Object.entries(mixes))("%s admits no more than the bound", (_, mix
   })
 })
 
+/** Found by the search. Units of an earlier spend are given back, then a turn that was booked before that. */
+const found: readonly (readonly (readonly [call: Act["call"], choice: number])[])[] = [
+  [
+    ["book", 0],
+    ["book", 0],
+    ["book", 1],
+    ["leave", 6],
+    ["book", 1],
+    ["leave", 4],
+    ["book", 0],
+    ["book", 1],
+  ],
+  [
+    ["book", 0],
+    ["book", 0],
+    ["book", 1],
+    ["book", 1],
+    ["leave", 6],
+    ["leave", 4],
+    ["book", 0],
+    ["book", 1],
+    ["book", 1],
+  ],
+]
+
+test.each(found)("a turn from before a give-back frees its own place (%#)", (...acts) => {
+  const policy: Policy = { algorithm: "tokenBucket", capacity: 2, refill: 1, every: 1, mode: "continuous" }
+  const here = { to: "here", size: 0, nudge: 0 } as const
+  const played = playActs(
+    policy,
+    acts.map(([call, choice]) => ({ call, choice, move: here, size: { of: "one", n: 0 } as const })),
+  )
+  expect(played.admitted.length).toBeGreaterThan(3)
+  checkBound(boundWithReturns(policy), played.admitted)
+})
+
 describe("the search finds a bug that admits too much", () => {
   const cases = [
     ["booking and spending", oneUnitMore],

@@ -155,6 +155,10 @@ describe("a key that moves between any two calls, to a master without the librar
   let stop: () => Promise<void>
   beforeAll(async () => ({ nodes, stop } = await startCluster(2)))
   afterAll(() => stop())
+  // Whatever a case before this one has left.
+  beforeEach(async () => {
+    for (const { port } of nodes) await command(port, "FLUSHALL")
+  })
 
   /** The slot of the only key on one of the masters, and which of them that is. */
   const found = async () => {
@@ -172,10 +176,15 @@ describe("a key that moves between any two calls, to a master without the librar
         { kind, name: kind.name, how: "by function", options: {} },
         { kind, name: kind.name, how: "by script", options: { delivery: "script" } as const },
       ]),
-  )("is followed through $name, $how", async ({ kind, options }) => {
+  )("is followed through $name, $how", async ({ kind, name, how, options }) => {
     const { client, close } = await kind.cluster(nodes[0]?.port as number)
     const store = redisStore(client, { ...options, clock })
-    const limiter = createLimiter({ name: "moved", policy: fixedWindow({ limit: 9, window: "1m" }), store })
+    const limiter = createLimiter({
+      name: `moved, ${name}, ${how}`,
+      policy: fixedWindow({ limit: 9, window: "1m" }),
+      store,
+      outage: { deadline: "30s" },
+    })
     expect((await limiter.tryAcquire("k")).remaining).toBe(8)
     for (let left = 7; left >= 0; left -= 1) {
       const { at, slot } = await found()

@@ -219,20 +219,17 @@ describe("the test detects a broken batcher", () => {
     for (const client of clients) client.disconnect()
   })
 
-  async function violationOf(
-    name: string,
-    { client, store }: Breakage,
-    seed = 0,
-  ): Promise<string | undefined> {
-    const limit = 100
+  async function violationOf(name: string, { client, store }: Breakage): Promise<string | undefined> {
+    // So small that many requests are denied, and pass after a refund. With 100, one history in three had too few of them.
+    const limit = 20
     const histories = clients.map((redis, i) => {
       const real = redisStore(client === undefined ? ioredis(redis) : client(ioredis(redis)))
       const limiter = createLimiter({
-        name: `${name} ${seed}`,
+        name,
         policy: fixedWindow({ limit, window: "1d" }),
         store: { ...real, ...store?.(real) },
       })
-      return askInBursts(limiter, { by: `client ${i}`, seed: seed + i, keys, operations: 300, gifts: true })
+      return askInBursts(limiter, { by: `client ${i}`, seed: i, keys, operations: 300, gifts: true })
     })
     const operations = (await Promise.all(histories)).flat()
     await Promise.all(late)
@@ -247,11 +244,6 @@ describe("the test detects a broken batcher", () => {
   })
 
   test.each(breakages)("%s", async (how, breakage) => {
-    // How the clients' operations interleave is up to the machine, and one history in three may not show the breakage.
-    let violation: string | undefined
-    for (let seed = 0; violation === undefined && seed < 20; seed += 2) {
-      violation = await violationOf(how, breakage, seed)
-    }
-    expect(violation).toContain("no order explains")
+    expect(await violationOf(how, breakage)).toContain("no order explains")
   })
 })

@@ -35,10 +35,12 @@ interface Losses {
   strays: number
 }
 
-/** A turn on a server: when it is, and the call that booked it first. */
+/** A turn on a server: when it is, the call that booked it first, and those whose callers still hold it. */
 interface BookedTurn {
   readonly v: number
   readonly call: Executed
+  /** More than one if a restart has forgotten a booking: then the turn is booked twice. */
+  readonly holders: Executed[]
 }
 
 /**
@@ -82,7 +84,9 @@ export class AdmissionLaws {
       const { turn = call.at, receipt } = outcome.answer
       const name = turnName(request.parts, receipt)
       // one that was given back and booked again is the turn it was
-      if (!this.#turns.has(name)) this.#turns.set(name, { v: call.v + turn - call.at, call })
+      const known = this.#turns.get(name)
+      if (known !== undefined) known.holders.push(call)
+      else this.#turns.set(name, { v: call.v + turn - call.at, call, holders: [call] })
     }
   }
 
@@ -106,7 +110,7 @@ export class AdmissionLaws {
   admitTurn(policies: readonly PolicyRequest[], receipt: readonly number[]): void {
     const turn = this.#turns.get(turnName(policies, receipt))
     if (turn === undefined) this.#book.breach("nobody goes by a turn that was never booked", receipt.join())
-    else this.#admitAt(turn.v, turn.call, policies)
+    else this.#admitAt(turn.v, letGo(turn), policies)
   }
 
   check(): void {
@@ -150,6 +154,7 @@ export class AdmissionLaws {
       const receipt = (count as readonly number[]).slice(1 + policies.length)
       const turn = this.#turns.get(turnName(policies, receipt))
       for (const part of policies) this.#returned(part, turn?.call, call)
+      if (turn !== undefined) letGo(turn)
     }
     if (mode === "settle" && granted === 1) {
       const name = request.note?.ref.id ?? ""
@@ -225,6 +230,12 @@ export class AdmissionLaws {
 
 function turnName(policies: readonly PolicyRequest[], receipt: readonly number[]): string {
   return `${placeName(policies[0] as PolicyRequest)} ${receipt.join()}`
+}
+
+/** Somebody goes by a turn or gives it back. The call that booked it: one that the server remembers, if there is one. */
+function letGo({ call, holders }: BookedTurn): Executed {
+  const kept = holders.findIndex(({ lost }) => !lost)
+  return holders.splice(Math.max(kept, 0), 1)[0] ?? call
 }
 
 /** What was admitted, and not undone or given back, between times at which everything was forgotten. */

@@ -4,6 +4,9 @@ import type { Timeline } from "./timeline.js"
 const FIRST = 100_000
 const LONGEST = 5_000_000
 
+/** How many failures open a circuit. One that says that the server cannot write is none of them. */
+const FAILURES = 5
+
 type Require = (holds: boolean, law: string, what: () => string) => void
 
 /** While a store is given up, one ask at a time looks for it, after longer and longer pauses: no sooner, and not later. */
@@ -14,13 +17,21 @@ export class BreakerLaws {
   #pause = FIRST
   #since = 0
   #probing = false
+  /** How many failures have counted since the circuit was last closed. */
+  #failures = 0
 
   constructor(timeline: Timeline, require: Require) {
     this.#timeline = timeline
     this.#require = require
   }
 
+  /** Whether enough has failed to give up the store, with `more` failures that were not told of yet. */
+  mayOpen(more: number): boolean {
+    return this.#failures + more >= FAILURES
+  }
+
   changed(reachable: boolean): void {
+    if (reachable) this.#failures = 0
     this.#open = !reachable
     this.#pause = FIRST
     this.#since = this.#timeline.now
@@ -54,7 +65,8 @@ export class BreakerLaws {
   }
 
   /** A call that was asked has failed, or is given up. */
-  failed(): void {
+  failed(unwritten: boolean): void {
+    if (!unwritten) this.#failures += 1
     if (!this.#open || !this.#probing) return
     this.#probing = false
     this.#pause = Math.min(this.#pause * 2, LONGEST)

@@ -24,12 +24,10 @@ export class GuardLaws {
   holdings: Holdings | undefined
   readonly #breaker: BreakerLaws
   #current: Call | undefined
-  #underWay = 0
+  readonly #underWay = new Set<Call>()
   #degraded = 0
   /** How many requests the limiter has made. */
   asks = 0
-  /** Whether anything failed that says more than that the server cannot write. */
-  #mayGiveUp = false
   #reachable = true
   /** Whether the last answer of the store was one. */
   #sound = true
@@ -48,15 +46,14 @@ export class GuardLaws {
   }
 
   /** The store is given up, or answers again. */
-  changed({ reachable }: OutageChange): void {
+  changed({ reachable, error }: OutageChange): void {
     this.#laws.book.note(this.owner.name, `${this.#limiter.name} reachable ${reachable}`)
     this.#require(reachable !== this.#reachable, "each change is told once", () => `reachable ${reachable}`)
     this.#require(
-      reachable || this.#mayGiveUp,
+      reachable || (!isUnwritten(error) && this.#mayGiveUp()),
       "a store is not given up because it cannot write",
-      () => this.owner.name,
+      () => String(error),
     )
-    this.#mayGiveUp = false
     this.#reachable = reachable
     this.#breaker.changed(reachable)
     this.#require(this.health().reachable === reachable, "health says what was told", () => `${reachable}`)
@@ -176,8 +173,7 @@ export class GuardLaws {
         if (!call.over) {
           call.error = error
           if (isUnwritten(error)) this.#writes = false
-          else this.#mayGiveUp = true
-          this.#fails()
+          this.#fails(isUnwritten(error))
         }
         throw error
       },
@@ -195,7 +191,8 @@ export class GuardLaws {
   }
 
   checkEnd(): void {
-    this.#require(this.#underWay === 0, "every call is over", () => `${this.#underWay} are not`)
+    const { size } = this.#underWay
+    this.#require(size === 0, "every call is over", () => `${size} are not`)
     const { degraded, reachable } = this.health()
     this.#require(
       degraded === this.#degraded,
@@ -217,9 +214,10 @@ export class GuardLaws {
   }
 
   #begin(request: StoreRequest | undefined): Call {
-    this.#underWay += 1
     const { timeline, line } = this.#laws
-    return newCall(request, timeline.now, this.owner.stalled, this.health().reachable, line)
+    const call = newCall(request, timeline.now, this.owner.stalled, this.health().reachable, line)
+    this.#underWay.add(call)
+    return call
   }
 
   #during<T>(call: Call, run: () => T): T {
@@ -243,14 +241,13 @@ export class GuardLaws {
   }
 
   #end(call: Call): void {
-    this.#underWay -= 1
+    this.#underWay.delete(call)
     call.over = true
     const took = this.#tookOf(call)
     const most = this.#limiter.deadline * 1_000 + LATE
     this.#require(took <= most, "every call is over by its deadline", () => `${took / 1_000} ms`)
-    if (call.asked && !call.answered && call.error === undefined) {
-      this.#mayGiveUp = true
-      this.#fails()
+    if (isUnanswered(call)) {
+      this.#fails(false)
       const since = this.#laws.timeline.now - call.since
       const due = this.#limiter.deadline * 1_000
       this.#require(since >= due - 1, "nobody gives up before the deadline", () => `${since / 1_000} ms`)
@@ -306,9 +303,18 @@ export class GuardLaws {
     if (call.atHand) this.#breaker.unasked()
   }
 
-  #fails(): void {
+  #fails(unwritten: boolean): void {
     this.#sound = false
-    this.#breaker.failed()
+    this.#breaker.failed(unwritten)
+  }
+
+  /** Whether enough calls failed. Those of the last tick have missed their deadline, and their callers are yet to be told. */
+  #mayGiveUp(): boolean {
+    // in a Cluster there are many breakers, and failures of one are from before another closed
+    if (!this.#laws.wholeStore) return true
+    const due = this.#laws.timeline.now - this.#limiter.deadline * 1_000 + 1
+    const overdue = [...this.#underWay].filter((call) => isUnanswered(call) && call.since <= due)
+    return this.#breaker.mayOpen(overdue.length)
   }
 
   #failed(call: Call, error: unknown): void {
@@ -323,6 +329,11 @@ export class GuardLaws {
   #require(holds: boolean, law: string, what: () => string): void {
     this.#laws.book.require(holds, law, () => `${this.owner.name} ${this.#limiter.name}: ${what()}`)
   }
+}
+
+/** Whether the store was asked and has said nothing yet. */
+function isUnanswered({ asked, answered, error }: Call): boolean {
+  return asked && !answered && error === undefined
 }
 
 /** Whether an error says that the server cannot write just now. */

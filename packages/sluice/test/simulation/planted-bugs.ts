@@ -1,6 +1,7 @@
 import { type MemoryStore, SluiceError, type Store } from "sluice"
 import type { RedisClient } from "sluice/redis"
 import type { StoreReply } from "sluice/store"
+import { countings } from "../../src/algorithms/index.js"
 import { isPromise } from "../../src/deferred.js"
 import { Breaker } from "../../src/layers/breaker.js"
 import { Deadlines } from "../../src/layers/deadlines.js"
@@ -147,13 +148,23 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: "a turn that was given back goes to two",
-    server: (store) =>
-      changed(store, {
+    server: (store) => {
+      const left = new Set<number>()
+      return changed(store, {
         leave(turn) {
           store.leave(turn)
-          store.leave(turn)
+          left.add(turn.at)
         },
-      }),
+        decide(request) {
+          const reply = store.decide(request)
+          const { granted, at, turn = at, receipt = [] } = reply
+          // the next one gets it as well
+          if (request.mode === "book" && granted > 0 && turn > at && left.has(turn))
+            store.leave({ policies: request.policies, at: turn, receipt })
+          return reply
+        },
+      })
+    },
   },
   {
     name: "what is given back counts twice",
@@ -268,6 +279,22 @@ export const plantedBugs: readonly PlantedBug[] = [
     name: "turns that are given up are lost",
     law: "aborted waiters lock no key",
     server: (store) => changed(store, { leave: () => {} }),
+  },
+  {
+    name: "turns that are given up fit only a request of the same cost",
+    law: "aborted waiters lock no key",
+    install() {
+      const algorithms = new Set(countings.map(({ algorithm }) => algorithm))
+      const undo = [...algorithms].map((algorithm) =>
+        patched(algorithm, "isWithin", (was) => (parameters, view, back) => {
+          const front = algorithm.queueState(view)
+          return was.call(algorithm, parameters, view, back) && front[0] === back[0] && front[1] === back[1]
+        }),
+      )
+      return () => {
+        for (const each of undo) each()
+      }
+    },
   },
   {
     name: "a server that cannot write is not asked by a peek",

@@ -144,7 +144,7 @@ export function runOn(store: MemoryStore, { mode, count, parts: policies, note }
     case "peek":
       return told(store.decide({ policies, count: number, mode }), number, mode)
     case "book":
-      return told(store.decide({ policies, count: 1, mode, maxWait: list[0] as number }), 1, mode)
+      return told(store.decide({ policies, count: 1, mode, maxWait: number }), 1, mode)
     case "charge":
       return told(store.decide({ policies, count: 1, mode, maxWait: number }), 1, mode)
     case "reserve": {
@@ -156,7 +156,7 @@ export function runOn(store: MemoryStore, { mode, count, parts: policies, note }
       )
     }
     case "leave":
-      store.leave({ policies, at: list[0] as number, receipt: list.slice(1 + policies.length) })
+      store.leave({ policies, at: list[0] as number, receipt: list.slice(1) })
       return { granted: 0, reply: [0] }
     case "give":
       store.giveBack(policies, number === -1 ? undefined : number)

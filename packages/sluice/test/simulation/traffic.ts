@@ -136,7 +136,8 @@ export function play(
     const { limiter, owner } = player
     const key = phase.hot ? hotKey : random.pick(limiter.keys)
     const least = Math.min(...Object.values(limiter.policies).map(limitOf))
-    const cost = random.chance(0.75) ? 1 : random.integer(1, Math.min(4, least))
+    const most = random.chance(0.75) ? 1 : random.chance(0.75) ? Math.min(4, least) : least
+    const cost = random.integer(1, most)
     const others = players.filter((other) => other.limiter === limiter)
     const neighbours = clustered
       ? []

@@ -1,6 +1,5 @@
 import type { EventEmitter } from "node:events"
 import { appendFileSync } from "node:fs"
-import { monitorEventLoopDelay } from "node:perf_hooks"
 import { setTimeout as sleep } from "node:timers/promises"
 import { GlideClient } from "@valkey/valkey-glide"
 import { Redis } from "ioredis"
@@ -16,9 +15,10 @@ import {
 } from "sluice"
 import { glide, ioredis, nodeRedis, type RedisClient, type RedisStoreOptions, redisStore } from "sluice/redis"
 import { strict } from "./clients.js"
+import { watchPauses } from "./pauses.js"
 import { unguarded } from "./unguarded.js"
 
-/** Milliseconds that a call may be late, without an allowance for a delayed process. */
+/** Milliseconds that a call may be late. Pauses of the machine do not count: `pauses.ts`. */
 export const LATE = 50
 /** Milliseconds. */
 export const DEADLINE = 500
@@ -106,8 +106,7 @@ export function besiege(
   const strangers: unknown[] = []
   const unhandled = (error: unknown) => strangers.push(error)
   process.on("unhandledRejection", unhandled)
-  const loop = monitorEventLoopDelay({ resolution: 2 })
-  loop.enable()
+  const watched = watchPauses()
   let over = false
   let named = 0
 
@@ -167,12 +166,12 @@ export function besiege(
       over = true
       await Promise.all(callers)
       const seconds = (performance.now() - startedAt) / 1_000
-      loop.disable()
+      const pauses = watched.stop()
       process.off("unhandledRejection", unhandled)
       const calls = [...ofEach, ...ofAll]
       const count = (outcome: Call["outcome"]) => calls.filter((call) => call.outcome === outcome).length
-      const longest = Math.max(...calls.map((call) => call.endedAt - call.startedAt))
-      const lag = loop.max / 1e6
+      const longest = calls.reduce((most, call) => Math.max(most, call.endedAt - call.startedAt), 0)
+      const paused = pauses.between(startedAt, performance.now())
       const admitted = ofAll.filter(({ outcome }) => outcome === "allowed")
       const told = {
         seconds,
@@ -183,9 +182,10 @@ export function besiege(
         unknown: count("STORE_UNKNOWN"),
         degraded: calls.filter(({ degraded }) => degraded).length,
         longest,
-        lag,
+        /** Milliseconds in which this process could not run. */
+        paused,
         /** Milliseconds by which the slowest call was late. */
-        late: longest - deadline,
+        late: pauses.worst(calls, deadline),
         /** How many requests of the shared key passed, by the store and without it. */
         admitted: admitted.filter(({ degraded }) => !degraded).length,
         admittedWithout: admitted.filter(({ degraded }) => degraded).length,

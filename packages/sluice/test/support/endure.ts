@@ -34,7 +34,7 @@ export interface Trial extends RedisStoreOptions {
 /**
  * Runs 200 callers through a fault, and checks the rules for every fault:
  *
- * - Each call ends within the deadline plus 50 ms. The report also has the delay of this process itself.
+ * - Each call ends within the deadline plus 50 ms, and pauses of the machine in between.
  * - No call that may have run is repeated.
  * - No more is admitted than the policy allows, plus the grants that the fault can lose.
  * - Afterwards the limiter is exact.

@@ -1,9 +1,9 @@
-import type { Algorithm, State } from "../../src/algorithm.js"
+import type { Algorithm, State, View } from "../../src/algorithm.js"
 import type { Policy } from "../../src/policy.js"
 
 /** One key under a policy, with the algorithm alone: spends what fits and returns its level. Times are microseconds. */
-export function held<Parameters, S extends State, View>(
-  algorithm: Algorithm<Parameters, S, View>,
+export function held<Parameters, S extends State, V extends View>(
+  algorithm: Algorithm<Parameters, S, V>,
   policy: Policy,
 ) {
   let state: S | undefined
@@ -13,7 +13,7 @@ export function held<Parameters, S extends State, View>(
       const view = algorithm.read(parameters, state, at)
       const granted = algorithm.room(parameters, view, count)
       if (granted > 0) state = algorithm.take(parameters, view, granted)
-      else state = algorithm.mend(parameters, view) ?? state
+      else if (view.jumped) state = algorithm.save(parameters, view) ?? state
       return { granted, ...algorithm.explain(parameters, algorithm.level(parameters, view, granted < count)) }
     },
     give(at: number, units: number) {

@@ -10,7 +10,7 @@ export interface ReadRequest {
   readonly note: string | undefined
 }
 
-const withNote: ReadonlySet<string> = new Set(["book", "leave", "reserve", "settle"])
+const withNote: ReadonlySet<string> = new Set(["reserve", "settle"])
 const withoutResets: ReadonlySet<string> = new Set(["spend", "peek", "charge"])
 
 /** Reads a call back into its requests. Undefined if these are not the arguments of our library. */

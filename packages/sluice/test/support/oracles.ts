@@ -32,6 +32,8 @@ export function oracleOf(policy: Policy): Oracle {
       const make = policy.mode === "interval" ? staircase : level
       return make(BigInt(policy.capacity), BigInt(policy.refill), us(policy.every))
     }
+    default:
+      throw new Error(`${(policy as Policy).algorithm} has no oracle yet: write one`)
   }
 }
 

@@ -90,6 +90,11 @@ export async function moveSlot(slot: number, source: RedisServer, target: RedisS
     String(await command(source.port, "CLUSTER", "MYID")),
     String(await command(target.port, "CLUSTER", "MYID")),
   ]
+  // The target takes the slot with an epoch above all that it knows. If it did not know the source's, the source would win.
+  await until(`${target.port} and ${source.port} know the same epoch`, async () => {
+    const [its, ours] = await Promise.all([source, target].map(epochOf))
+    return its === ours
+  })
   await command(target.port, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceId)
   await command(source.port, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetId)
   for (;;) {
@@ -99,6 +104,11 @@ export async function moveSlot(slot: number, source: RedisServer, target: RedisS
   }
   await command(target.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
   await command(source.port, "CLUSTER", "SETSLOT", slot, "NODE", targetId)
+}
+
+/** The highest configuration epoch that a node of a Cluster knows. */
+async function epochOf({ port }: RedisServer): Promise<string | undefined> {
+  return /cluster_current_epoch:(\d+)/.exec(String(await command(port, "CLUSTER", "INFO")))?.[1]
 }
 
 /** Starts a replica and waits until it has copied its master. */

@@ -53,7 +53,8 @@ export function reference(
         if (mode === "spend" && granted > 0) {
           write(stateRef, algorithm.take(terms, view, granted))
         }
-        const mended = mode === "spend" && granted === 0 ? algorithm.mend(terms, view) : undefined
+        const mended =
+          mode === "spend" && granted === 0 && view.jumped ? algorithm.save(terms, view) : undefined
         if (mended !== undefined && states.has(stateRef)) write(stateRef, mended)
         return algorithm.level(terms, view, granted < count)
       })

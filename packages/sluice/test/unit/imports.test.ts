@@ -9,9 +9,9 @@ const source = fileURLToPath(new URL("../../src", import.meta.url))
 const layers: readonly [name: string, files: RegExp][] = [
   [
     "nouns",
-    /^(background|clock|decision|deferred|divide|duration|errors|flat-copy|get-or-add|mode|policy|runtime|sha-256|shared|state-key)\.ts$/,
+    /^(background|clock|decision|deferred|divide|duration|errors|flat-copy|get-or-add|mode|policy-fields|runtime|sha-256|shared|state-key)\.ts$/,
   ],
-  ["algorithms", /^(algorithm|by-cost)\.ts$|^algorithms\//],
+  ["algorithms", /^(algorithm|by-cost|policy)\.ts$|^algorithms\//],
   ["store port", /^(store|events)\.ts$/],
   ["stores", /^stores\//],
   ["layers", /^layers\//],

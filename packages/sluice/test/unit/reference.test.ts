@@ -1,4 +1,5 @@
-// Compares docs/reference with the types of every entry point: no export and no option is missing, none is made up.
+// Compares docs/reference, and the reference on the pages of docs/algorithms, with the types of every entry point: no export and no
+// option is missing, none is made up.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -132,7 +133,7 @@ function sectionsOf(page: string): Section[] {
     .split(/^## /m)
     .slice(1)
     .flatMap((part) => {
-      const entry = /^`(sluice[^`]*)`/.exec(part)?.[1] ?? ""
+      const entry = part.startsWith("Reference\n") ? "sluice" : (/^`(sluice[^`]*)`/.exec(part)?.[1] ?? "")
       return part
         .split(/^### /m)
         .slice(1)
@@ -149,9 +150,11 @@ function sectionsOf(page: string): Section[] {
     })
 }
 
-const folder = join(root, "docs/reference")
-const pages = readdirSync(folder).filter((file) => file.endsWith(".md"))
-const sections = pages.flatMap((file) => sectionsOf(readFileSync(join(folder, file), "utf8")))
+const sections = ["docs/reference", "docs/algorithms"].flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((file) => file.endsWith(".md"))
+    .flatMap((file) => sectionsOf(readFileSync(join(root, folder, file), "utf8"))),
+)
 
 test("docs/reference describes every entry point of the package, and no other", () => {
   const { exports } = JSON.parse(readFileSync(join(root, "packages/sluice/package.json"), "utf8"))

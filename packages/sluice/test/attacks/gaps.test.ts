@@ -1,0 +1,145 @@
+import { Redis } from "ioredis"
+import {
+  type Clock,
+  fixedWindow,
+  memoryStore,
+  type Policy,
+  type Store,
+  slidingLog,
+  tokenBucket,
+} from "sluice"
+import { ioredis, redisStore } from "sluice/redis"
+import { type PolicyRequest, policyRef, type Turn } from "sluice/store"
+import { manualClock } from "sluice/testing"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type RedisServer, startRedis } from "../support/redis-server.js"
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, server.host)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const stores: Record<string, (clock: Clock) => Store> = {
+  memory: (clock) => memoryStore({ clock }),
+  Redis: (clock) => redisStore(ioredis(client), { clock, prefix: crypto.randomUUID() }),
+}
+
+/** A store on a manual clock, without a limiter around it. */
+function rigOf(storeBy: (clock: Clock) => Store) {
+  const clock = manualClock(1_000_000)
+  const store = storeBy(clock)
+  const under = (name: string, policy: Policy, cost: number): PolicyRequest => ({
+    ref: policyRef("gaps", name),
+    key: "k",
+    policy,
+    cost,
+  })
+  const spend = async (...policies: PolicyRequest[]) =>
+    (await store.decide({ policies, count: 1, mode: "spend" })).granted
+  const book = async (...policies: PolicyRequest[]): Promise<Turn & { readonly seconds: number }> => {
+    const reply = await store.decide({ policies, count: 1, mode: "book", maxWait: 1e10 })
+    expect(reply.granted).toBe(1)
+    const { turn = reply.at, receipt = [] } = reply
+    return { policies, at: turn, receipt, seconds: turn / 1e6 - 1_000 }
+  }
+  return { clock, store, under, spend, book }
+}
+
+describe.each(Object.entries(stores))("a queue with gaps (%s)", (_, storeBy) => {
+  const bucket = tokenBucket({ capacity: 10, refill: 1, every: "1s" })
+
+  test("a turn in a gap, later than all others, keeps its units when others are given back", async () => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const p = (cost: number) => under("p", bucket, cost)
+    const q = under("q", fixedWindow({ limit: 1, window: 9_500 }), 1)
+    await spend(q)
+    await spend(p(10))
+    const spentAt = clock() * 1_000
+    const first = await book(p(1))
+    await book(p(1))
+    await store.leave(first)
+    expect((await book(p(1), q)).seconds).toBe(9.5)
+    clock.advance(2_500)
+    await store.giveBack([p(10)], spentAt)
+    clock.advance(7_000)
+    // That turn comes now. Together they would be 11 at one instant.
+    expect(await spend(p(10))).toBe(0)
+  })
+
+  test("a turn that is given up twice is free once", async () => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const p = (cost: number) => under("p", bucket, cost)
+    await spend(p(10))
+    const first = await book(p(1))
+    for (let i = 0; i < 5; i += 1) await book(p(1))
+    for (let i = 0; i < 3; i += 1) await store.leave(first)
+    let passed = 0
+    for (const ms of [1_000, 4_900]) {
+      clock.advance(ms)
+      while ((await spend(p(1))) === 1) passed += 1
+    }
+    expect(passed).toBe(1)
+  })
+
+  test.each([
+    ["slidingLog", slidingLog({ limit: 10, window: "10s" }), 60],
+    ["fixedWindow", fixedWindow({ limit: 10, window: "10s" }), 70],
+  ])("turns from before the clock went back are not free after it (%s)", async (_, policy, most) => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const p = (cost: number) => under("p", policy, cost)
+    clock.advance(200_000)
+    await spend(p(10))
+    const old: Turn[] = []
+    for (let i = 0; i < 60; i += 1) old.push(await book(p(1)))
+    clock.advance(-200_000)
+    const booked: number[] = []
+    for (let i = 0; i < 30; i += 1) booked.push((await book(p(10))).at)
+    for (const turn of old.slice(0, 59)) await store.leave(turn)
+    const admitted: number[] = booked.flatMap((at) => Array.from({ length: 10 }, () => at))
+    for (let second = 0; second < 300; second += 1) {
+      clock.advance(1_000)
+      while ((await spend(p(1))) === 1) admitted.push(clock() * 1_000)
+    }
+    const inAnyMinute = admitted.map((from) => admitted.filter((at) => at >= from && at < from + 6e7).length)
+    expect(Math.max(...inAnyMinute)).toBeLessThanOrEqual(most)
+  })
+
+  test("of more gaps than are kept, the soonest stay", async () => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const p = (cost: number) => under("p", bucket, cost)
+    await spend(p(10))
+    const left: Turn[] = []
+    for (let i = 0; i < 20; i += 1) {
+      left.push(await book(p(9)))
+      await book(p(1))
+    }
+    for (const turn of left) await store.leave(turn)
+    clock.advance(1_000)
+    expect(await spend(p(1))).toBe(1)
+  })
+
+  test.each([
+    ["tokenBucket", tokenBucket({ capacity: 5_000, refill: 5_000, every: "1s" })],
+    ["fixedWindow", fixedWindow({ limit: 5_000, window: "1s" })],
+    ["slidingLog", slidingLog({ limit: 5_000, window: "1s" })],
+  ])("4,096 spends into one gap take few steps, and all pass (%s)", async (_, policy) => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const p = (cost: number) => under("p", policy, cost)
+    await spend(p(5_000))
+    const first = await book(p(4_096))
+    await book(p(5_000))
+    await store.leave(first)
+    clock.advance(1_000)
+    await client.config("RESETSTAT")
+    const { granted } = await store.decide({ policies: [p(1)], count: 4_096, mode: "spend" })
+    expect(granted).toBe(4_096)
+    const [, usec = "0"] = /cmdstat_fcall:calls=\d+,usec=(\d+)/.exec(await client.info("commandstats")) ?? []
+    expect(Number(usec)).toBeLessThan(20_000)
+  })
+})
