@@ -2,7 +2,7 @@ import fc from "fast-check"
 import type { LeakyBucket, Policy } from "sluice"
 import { policyRef, type Turn } from "sluice/store"
 import { describe, expect, test } from "vitest"
-import { boundOf, checkBound } from "../support/bounds.js"
+import { boundWithReturns, checkBound } from "../support/bounds.js"
 import { EPOCH } from "../support/moves.js"
 import { type Kind, kinds, periodOf, policyOf } from "../support/policy-kinds.js"
 import { sampling } from "../support/seed.js"
@@ -22,11 +22,6 @@ const mixes: Record<string, readonly Act["call"][]> = {
   "booking and leaving": ["book", "book", "leave"],
   "booking, leaving and debt": ["book", "book", "leave", "charge", "spend"],
   "reservations among turns": ["book", "leave", "spend", "reserve", "reserve", "settle"],
-}
-
-/** A window whose first unit was given back has no unit at its start. */
-function boundWithReturns(policy: Policy) {
-  return boundOf("align" in policy ? { ...policy, align: "clock" } : policy)
 }
 
 function searchBound(kind: Kind, mix: readonly Act["call"][], seed: number, change?: Change) {

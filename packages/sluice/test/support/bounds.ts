@@ -23,6 +23,14 @@ export function boundOf(policy: Policy): Bound {
   return (units, span) => units * every <= capacity * every + span * amount
 }
 
+/**
+ * The bound where turns or units are given back. A window whose first unit was given back has no unit at its start, so only the
+ * documented bound holds, which is the one of windows by the clock.
+ */
+export function boundWithReturns(policy: Policy): Bound {
+  return boundOf("align" in policy ? { ...policy, align: "clock" } : policy)
+}
+
 export interface Grant {
   readonly at: number
   readonly units: number

@@ -10,7 +10,7 @@ import {
 } from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { boundOf, checkBound } from "../support/bounds.js"
+import { boundOf, boundWithReturns, checkBound } from "../support/bounds.js"
 import { type RedisServer, startRedis } from "../support/redis-server.js"
 import { type Booking, type Shift, startTurnWorkers, type TurnReport } from "../support/turn-workers.js"
 import type { Workers } from "../support/workers.js"
@@ -134,7 +134,7 @@ test("if two in five waiters abort, the others pass in order and the freed turns
       expect(orders, kind).toEqual(orders.toSorted((a, b) => a - b))
     }
     checkBound(
-      boundOf(policy),
+      boundWithReturns(policy),
       turns.map((at) => ({ at, units: 1 })),
     )
     const spent = (turns.at(-1) as number) - (turns[0] as number)
