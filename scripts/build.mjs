@@ -1,7 +1,7 @@
 // Builds packages/sluice/dist: ES modules, CommonJS modules under dist/cjs, and the types of both. Then packages/server/dist.
 import { execFileSync } from "node:child_process"
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { transformSync } from "esbuild"
 
@@ -49,6 +49,17 @@ function keepReachableTypes() {
   for (const file of filesIn(dist, ".d.ts")) if (!reached.has(join(dist, file))) rmSync(join(dist, file))
 }
 
+/** Keeps each Lua text once: the ES modules take the texts from the CommonJS ones. */
+function shareLua() {
+  for (const file of filesIn(cjs, ".generated.js")) {
+    const [here, there] = [join(dist, file), join(cjs, file)]
+    const shared = `export { files } from "${relative(dirname(here), there)}";`
+    const code = readFileSync(here, "utf8").replace(/^export const files = \{$.+?^\};$/ms, () => shared)
+    if (!code.includes(shared)) throw new Error(`${file} exports no Lua files`)
+    writeFileSync(here, code)
+  }
+}
+
 execFileSync(process.execPath, ["scripts/embed-lua.mjs"], { cwd: root, stdio: "inherit" })
 rmSync(dist, { recursive: true, force: true })
 tsc(library, "--declaration", "--emitDeclarationOnly")
@@ -63,6 +74,7 @@ tsc(
 // The same text: what a `.d.ts` is, a module or CommonJS, the nearest package.json says.
 for (const file of types) cpSync(join(dist, file), join(cjs, file))
 writeFileSync(join(cjs, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`)
+shareLua()
 for (const file of filesIn(dist, ".js")) shrink(join(dist, file))
 
 rmSync(join(root, server, "dist"), { recursive: true, force: true })

@@ -1,4 +1,4 @@
-// Embeds each Lua file once in a TypeScript module, without comments. The module of the algorithms also gathers their extras.
+// Embeds each Lua file once in a TypeScript module, without comments. The module of the algorithms also gathers their wire formats.
 // `--check` writes nothing and fails if a module is stale.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 
@@ -12,11 +12,11 @@ const algorithms = readdirSync(new URL("algorithms/", source), { withFileTypes: 
 
 const inCode = (name) => name.replaceAll(/-(.)/g, (_, letter) => letter.toUpperCase())
 
-const extras = `${algorithms.map((name) => `import ${inCode(name)} from "./${name}/${name}-extras.js"`).join("\n")}
-import type { Extras } from "./policy-kind.js"
+const wireFormats = `${algorithms.map((name) => `import ${inCode(name)} from "./${name}/${name}-wire.js"`).join("\n")}
+import type { WireFormat } from "./policy-kind.js"
 import type { Policy } from "./registry.js"
 
-export const extras: Readonly<Record<Policy["algorithm"], Extras>> = {
+export const wireFormats: Readonly<Record<Policy["algorithm"], WireFormat>> = {
 ${algorithms.map((name) => `  ...${inCode(name)},\n`).join("")}}
 
 `
@@ -25,9 +25,8 @@ const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.lu
 const redisson = ["state", "acquire", "available-permits", "set-rate", "get-config", "give-back", "delete"]
 const steps = ["call", "plan", "spend", "gaps", "give-back", "debt", "bookings", "run"]
 
-// Each module is shorter than the 32 kB in which gzip finds a repetition: the tarball has them twice, as ES modules and as CommonJS.
 const targets = {
-  "algorithms/extras.generated.ts": algorithms.map((name) => `algorithms/${name}/${name}.lua`),
+  "algorithms/wire.generated.ts": algorithms.map((name) => `algorithms/${name}/${name}.lua`),
   // In this order: a Lua function can only use what is defined before it. The algorithms come after the first file.
   "stores/redis/lua-run.generated.ts": inFolder("stores/redis/lua", ...steps),
   // Each runs as a script of its own.
@@ -46,7 +45,7 @@ for (const [target, paths] of Object.entries(targets)) {
   const texts = paths.map((path) => [path.replace(/^.*\//, "").replace(".lua", ""), withoutComments(path)])
   const entries = texts.map(([name, text]) => `  ${JSON.stringify(name)}: ${JSON.stringify(text)},\n`)
   const wanted = `// Made by scripts/embed-lua.mjs from the Lua files: do not edit.
-${target.startsWith("algorithms/") ? extras : ""}export const files: Readonly<Record<string, string>> = {
+${target.startsWith("algorithms/") ? wireFormats : ""}export const files: Readonly<Record<string, string>> = {
 ${entries.join("")}}
 `
   const file = new URL(target, source)

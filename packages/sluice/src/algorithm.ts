@@ -35,6 +35,9 @@ export interface Gap {
   readonly back: readonly number[]
 }
 
+/** A state by names. Times end in `At`, `From` or `Until`: milliseconds of the store's clock. Unused values are left out. */
+export type StateValues = Readonly<Record<string, number>>
+
 /** A state at one moment. */
 export interface View {
   /** Whether the clock went back since the state was written. The view is the repaired state. */
@@ -75,6 +78,8 @@ export interface Algorithm<Parameters, S extends State, V extends View> {
   turn(parameters: Parameters, view: V): number
   /** The queue of booked turns, in integers: different after each turn, and all that `restore` and `front` need. */
   queueState(view: V): readonly number[]
+  /** Puts names to a queue state, for operators. */
+  describe(queue: readonly number[]): StateValues
   /** How many integers that are. */
   readonly queueWidth: number
   /** Puts the queue back to an earlier queue state, when all turns since then were given back. */

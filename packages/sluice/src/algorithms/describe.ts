@@ -1,12 +1,12 @@
 // Puts names to the stored state of a policy, for operators. Only `inspect` loads this file.
 
-import { extras } from "./extras.generated.js"
-import type { StateValues } from "./policy-kind.js"
+import type { StateValues } from "../algorithm.js"
+import { algorithmOf } from "./index.js"
 import type { Policy } from "./registry.js"
 
 /** Describes the `queueState` of a policy. */
-export function describeState({ algorithm }: Policy, queue: readonly number[]): StateValues {
-  const values = extras[algorithm].describe(queue)
+export function describeState(policy: Policy, queue: readonly number[]): StateValues {
+  const values = algorithmOf(policy).describe(queue)
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== 0))
 }
 

@@ -24,8 +24,8 @@ export type KindsOf<P extends { readonly algorithm: string }> = {
   readonly [Name in P["algorithm"]]: PolicyKind<Extract<P, { readonly algorithm: Name }>>
 }
 
-/** What Redis and inspections need to know of a policy. The core does not import it, to stay small. */
-export interface Extras<Parameters = never> {
+/** How a policy is sent to Lua. Only the Redis store imports it. */
+export interface WireFormat<Parameters = never> {
   /** The name of the algorithm in Lua. */
   readonly luaName: string
   /** The parameters that Lua needs. */
@@ -34,9 +34,4 @@ export interface Extras<Parameters = never> {
   readonly isScalable?: (parameters: Parameters) => boolean
   /** Microseconds that a spend takes Redis in a large batch, as estimated. */
   readonly work: number
-  /** Puts names to a `queueState`, for operators. */
-  readonly describe: (queue: readonly number[]) => StateValues
 }
-
-/** A state by names. Times end in `At`, `From` or `Until`: milliseconds of the store's clock. Unused values are left out. */
-export type StateValues = Readonly<Record<string, number>>

@@ -4,10 +4,10 @@ import { fileURLToPath } from "node:url"
 import * as library from "sluice"
 import { conformance } from "sluice/testing"
 import { describe, expect, test } from "vitest"
-import { extras, files } from "../../src/algorithms/extras.generated.js"
 import { algorithmOf, parametersOf } from "../../src/algorithms/index.js"
 import { policyOfEach } from "../../src/algorithms/policy-of-each.js"
 import registry from "../../src/algorithms/registry.js"
+import { files, wireFormats } from "../../src/algorithms/wire.generated.js"
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url))
 const exported = new Map<string, unknown>(Object.entries(library))
@@ -29,7 +29,7 @@ describe.each(policyOfEach(10, 1_000))("the policy $algorithm", (policy) => {
   })
 
   test("is sent to an algorithm of the Lua library, in integers", () => {
-    const { luaName, luaParameters, work } = extras[name]
+    const { luaName, luaParameters, work } = wireFormats[name]
     expect(Object.values(files).join("\n")).toContain(`algorithms.${luaName} = `)
     const sent = Object.values(luaParameters(parametersOf(policy, 1) as never))
     expect(sent.length).toBeGreaterThan(0)
@@ -41,7 +41,7 @@ describe.each(policyOfEach(10, 1_000))("the policy $algorithm", (policy) => {
     const parameters = parametersOf(policy, 1)
     const queue = algorithm.queueState(algorithm.read(parameters, undefined, 7_000))
     expect(queue).toHaveLength(algorithm.queueWidth)
-    const values = Object.values(extras[name].describe(queue))
+    const values = Object.values(algorithm.describe(queue))
     expect(values.length).toBeGreaterThan(0)
     for (const value of values) expect(value).toSatisfy(Number.isFinite)
   })

@@ -154,6 +154,15 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
   queueWidth: 7,
   queueIdentity: 2,
   queueState,
+
+  describe: ([place = 0, part = 0, last = 0, low = 0, anchor = -1, lapsesAt = 0, given = 0]) => ({
+    fullAt: (place - given) / 1_000,
+    part,
+    lastTurnAt: last / 1_000,
+    low: Math.max(low, 0),
+    ...(anchor >= 0 && { stepsFrom: anchor / 1_000, stepsUntil: lapsesAt / 1_000 }),
+  }),
+
   restore,
 
   front(parameters, view, queue) {

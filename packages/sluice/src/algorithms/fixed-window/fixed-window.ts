@@ -126,6 +126,13 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
 
   queueState: ({ stop, start, spent, booked }) => [stop, start, spent, booked],
 
+  describe: ([stop = 0, start = 0, used = 0, booked = 0]) => ({
+    opensAt: start / 1_000,
+    endsAt: stop / 1_000,
+    used,
+    lastTurnAt: (booked * start) / 1_000,
+  }),
+
   restore(_parameters, view, queue) {
     const [stop, start, spent, booked] = queue as [number, number, number, 0 | 1]
     if (stop <= view.now) return undefined

@@ -143,6 +143,13 @@ export const log: Algorithm<LogParameters, LogState, LogView> = {
     return [...newest, ...newest, newest[1]]
   },
 
+  describe: ([at = 0, total = 0, till = 0, lead = 0]) => ({
+    newestAt: at / 1_000,
+    total,
+    neededUntil: till,
+    lastTurnAt: lead > 0 ? at / 1_000 : 0,
+  }),
+
   restore(_parameters, { now, state, gaps }, queue) {
     const [used, base] = entriesIn(queue)
     const start = nth(state.sum, state.start)

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { files as algorithms } from "../../algorithms/extras.generated.js"
+import { files as algorithms } from "../../algorithms/wire.generated.js"
 import { files } from "./lua-run.generated.js"
 
 const { call, ...others } = files

@@ -1,5 +1,5 @@
-import { extras } from "../../algorithms/extras.generated.js"
 import { algorithmOf, parametersOf } from "../../algorithms/index.js"
+import { wireFormats } from "../../algorithms/wire.generated.js"
 import { limitOf, type Policy } from "../../policy.js"
 import type { StateRef } from "../../state-key.js"
 import type { Mode, PolicyRequest, Stored, StoreReply } from "../../store.js"
@@ -118,7 +118,7 @@ function unitsOf({ policy, cost }: PolicyRequest): number {
 
 /** Whether Lua can multiply the cost of one unit exactly. If not, a plan is for one cost only. */
 function isScalable(policy: Policy): boolean {
-  return extras[policy.algorithm].isScalable?.(parametersOf(policy, 1) as never) ?? true
+  return wireFormats[policy.algorithm].isScalable?.(parametersOf(policy, 1) as never) ?? true
 }
 
 function costsOne(policies: readonly PolicyRequest[]): boolean {
@@ -247,7 +247,7 @@ function unreadable(reason: string): Error {
 
 /** The name of a policy's algorithm in Lua, and its parameters for a cost. */
 export function encodedPolicy(policy: Policy, cost: number): [string, Readonly<Record<string, number>>] {
-  const { luaName, luaParameters } = extras[policy.algorithm]
+  const { luaName, luaParameters } = wireFormats[policy.algorithm]
   return [luaName, luaParameters(parametersOf(policy, cost) as never)]
 }
 
@@ -269,5 +269,5 @@ function levelWidthOf(policy: Policy, short: boolean): number {
 
 /** Microseconds that a spend under a policy takes Redis in a large batch, as estimated. */
 export function workOf(policy: Policy): number {
-  return extras[policy.algorithm].work
+  return wireFormats[policy.algorithm].work
 }

@@ -1,11 +1,11 @@
 // Made by scripts/embed-lua.mjs from the Lua files: do not edit.
-import bucket from "./bucket/bucket-extras.js"
-import fixedWindow from "./fixed-window/fixed-window-extras.js"
-import log from "./log/log-extras.js"
-import type { Extras } from "./policy-kind.js"
+import bucket from "./bucket/bucket-wire.js"
+import fixedWindow from "./fixed-window/fixed-window-wire.js"
+import log from "./log/log-wire.js"
+import type { WireFormat } from "./policy-kind.js"
 import type { Policy } from "./registry.js"
 
-export const extras: Readonly<Record<Policy["algorithm"], Extras>> = {
+export const wireFormats: Readonly<Record<Policy["algorithm"], WireFormat>> = {
   ...bucket,
   ...fixedWindow,
   ...log,

@@ -1,7 +1,7 @@
-import type { Extras } from "../policy-kind.js"
+import type { WireFormat } from "../policy-kind.js"
 import type { BucketParameters } from "./bucket-parameters.js"
 
-const bucket: Extras<BucketParameters> = {
+const bucket: WireFormat<BucketParameters> = {
   luaName: "bucket",
   luaParameters: ({ parts, span, spanPart, cost, costPart, reach, step, life, queue }) => ({
     span,
@@ -13,13 +13,6 @@ const bucket: Extras<BucketParameters> = {
   }),
   isScalable: ({ spanPieces }) => Number.isSafeInteger(2 * spanPieces),
   work: 4,
-  describe: ([place = 0, part = 0, last = 0, low = 0, anchor = -1, lapsesAt = 0, given = 0]) => ({
-    fullAt: (place - given) / 1_000,
-    part,
-    lastTurnAt: last / 1_000,
-    low: Math.max(low, 0),
-    ...(anchor >= 0 && { stepsFrom: anchor / 1_000, stepsUntil: lapsesAt / 1_000 }),
-  }),
 }
 
 export default { tokenBucket: bucket, leakyBucket: bucket }
