@@ -57,9 +57,9 @@ function picture(done: number): string[] {
     ` ${green("●")} passed  ${yellow("◐")} some passed  ${red("○")} refused  ${dim("■ room left")}`,
     "",
     row("requests", requests, dim("room      passed")),
-    ...lanes.map(({ name, marks: receipt, remaining, passedAt, asked }) => {
+    ...lanes.map(({ name, marks, remaining, passedAt, asked }) => {
       const room = "■".repeat(remaining) + dim("□".repeat(limit - remaining))
-      return row(name, receipt, `${room}  ${String(passedAt.length).padStart(2)} of ${asked}`)
+      return row(name, marks, `${room}  ${String(passedAt.length).padStart(2)} of ${asked}`)
     }),
     dim(` ${" ".repeat(15)}${axis.join("").trimEnd()}`),
   ]

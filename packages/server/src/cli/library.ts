@@ -28,7 +28,7 @@ export const libraryCommand: Command = {
 }
 
 function rights(): string {
-  const { loadedInAdvance, loadsItself, rules } = aclLines
+  const { loadedInAdvance, loadsItself, rules, topKeys } = aclLines
   return [
     "# The library is loaded in advance, with `sluice library | redis-cli -x FUNCTION LOAD`:",
     loadedInAdvance,
@@ -38,6 +38,9 @@ function rights(): string {
     "",
     "# For `sluice serve` and applications that use rules, add:",
     rules,
+    "",
+    "# For applications that publish their top keys, add:",
+    topKeys,
     "",
   ].join("\n")
 }

@@ -1,12 +1,13 @@
+import { library } from "sluice/redis"
 import { type Asked, ask, isForbidden, isUnknownCommand } from "./ask.js"
 import { type Finding, finding } from "./finding.js"
 
-/** Commands that the Lua library calls. Without the second group it still works, a little slower. */
-const needed = [
-  ...["del", "get", "lindex", "llen", "lpop", "lrange", "lset", "ltrim"],
-  ...["pexpire", "pexpireat", "rpush", "set", "time"],
-]
+/** Commands without which the library still works, a little slower. */
 const useful = ["mget", "setrange"]
+/** The other commands that the Lua library calls, each by a quoted name. */
+const needed = [...new Set(Array.from(library.text.matchAll(/\b(?:call|try)\("([A-Z]+)"/g), nameOf))]
+  .filter((command) => !useful.includes(command))
+  .sort()
 const loading = ["function|load", "evalsha", "eval"]
 const forRules = [
   "eval",
@@ -22,15 +23,25 @@ const forRules = [
   "lrange",
 ]
 
+const forTopKeys = [
+  ...["eval", "evalsha", "hdel", "hmget", "hset", "pexpire", "pttl", "time"],
+  ...["zadd", "zcard", "zrangebyscore", "zrem", "zscore"],
+]
+
+function nameOf([, command]: RegExpMatchArray): string {
+  return (command as string).toLowerCase()
+}
+
 const rightsOf = (commands: readonly string[]) => commands.map((command) => `+${command}`).join(" ")
 const user = "ACL SETUSER sluice reset on >secret ~sluice:*"
 const inLibrary = rightsOf([...needed, ...useful].sort())
 
-/** The rights that docs/redis.md and docs/rules.md name. */
+/** The rights that docs/redis.md, docs/rules.md and docs/top-keys.md name. */
 export const aclLines = {
   loadedInAdvance: `${user} +fcall ${inLibrary}`,
   loadsItself: `${user} +fcall ${rightsOf(loading)} ${inLibrary}`,
   rules: `ACL SETUSER sluice ${rightsOf(forRules)}`,
+  topKeys: `ACL SETUSER sluice ${rightsOf(forTopKeys)}`,
 } as const
 
 /** Calls that change nothing: on a text that expires soon, on a key that is not there, or with arguments that are refused. */

@@ -16,9 +16,14 @@ test("library --name prints the name alone", async () => {
 test("library --acl prints the lines of the docs", async () => {
   const { out } = await sluice(["library", "--acl"])
   for (const index of [0, 1]) expect(out).toContain(`ACL SETUSER ${ruleIn("redis.md", index).join(" ")}\n`)
-  const rules = readFileSync(new URL("../../../../docs/rules.md", import.meta.url), "utf8")
-  expect(rules).toContain(`\n${aclLines.rules.replace("ACL SETUSER sluice ", "")}\n`)
-  expect(out).toContain(aclLines.rules)
+  for (const [page, line] of [
+    ["rules.md", aclLines.rules],
+    ["top-keys.md", aclLines.topKeys],
+  ] as const) {
+    const text = readFileSync(new URL(`../../../../docs/${page}`, import.meta.url), "utf8")
+    expect(text).toContain(`\n${line.replace("ACL SETUSER sluice ", "")}\n`)
+    expect(out).toContain(line)
+  }
 })
 
 test("library --json has the name, the text and the rights", async () => {

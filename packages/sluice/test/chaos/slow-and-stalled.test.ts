@@ -110,7 +110,8 @@ describe("a Redis that stands still", () => {
     const callers = startCallers(limiter, 500)
     await sleep(300)
     process.kill(server.pid, "SIGSTOP")
-    const most = await mostInFlight(1_500)
+    const early = await mostInFlight(500)
+    const most = await mostInFlight(2_500)
     process.kill(server.pid, "SIGCONT")
     await sleep(1_000)
     const failedBefore = callers.failures.length
@@ -123,6 +124,8 @@ describe("a Redis that stands still", () => {
     expect(failedBefore).toBeGreaterThan(0)
     expect(failedAfter).toBe(failedBefore)
     expect(most).toBeLessThanOrEqual(MOST_CALLS)
+    // Then it gets two calls a second, in which it would answer if it could.
+    expect(most - early).toBeLessThanOrEqual(2 * 3)
     expect(pauses.worst(callers.calls, deadline)).toBeLessThan(LATE)
   })
 

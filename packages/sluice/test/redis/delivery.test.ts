@@ -1,14 +1,25 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
 import { createClient } from "redis"
 import { createLimiter, fixedWindow, type Store, slidingLog, tokenBucket } from "sluice"
 import { ioredis, library, nodeRedis, type RedisStoreOptions, redisStore } from "sluice/redis"
 import { manualClock } from "sluice/testing"
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest"
+import { clients } from "../support/chaos.js"
 import { clientKinds } from "../support/clients.js"
-import { command, moveSlot, type RedisServer, startCluster, startRedis } from "../support/redis-server.js"
+import { startProxy } from "../support/proxy.js"
+import {
+  command,
+  inStep,
+  moveSlot,
+  type RedisServer,
+  startCluster,
+  startRedis,
+  startReplica,
+} from "../support/redis-server.js"
 import { unguarded } from "../support/unguarded.js"
 
 let server: RedisServer
@@ -197,6 +208,40 @@ describe("a key that moves between any two calls, to a master without the librar
     await limiter.reset("k")
     await limiter.close()
     await close()
+  })
+})
+
+describe.each<[string, RedisStoreOptions]>([
+  ["by function", {}],
+  ["by script", { delivery: "script" }],
+])("a failover between any two calls, %s,", (how, options) => {
+  test.each(Object.entries(clients))("causes no error and loses no unit, through %s", async (name, open) => {
+    let master = await startRedis()
+    let replica = await startReplica(master)
+    const proxy = await startProxy(master.port)
+    const { client, close } = await open(proxy.port)
+    const limiter = createLimiter({
+      name: `failover, ${name}, ${how}`,
+      policy: fixedWindow({ limit: 6, window: "1m" }),
+      store: redisStore(client, { ...options, denyCache: false }),
+      outage: { deadline: "30s" },
+    })
+    for (let left = 5; left >= 0; left -= 1) {
+      expect((await limiter.tryAcquire("k")).remaining).toBe(left)
+      await inStep(replica, master)
+      ;[master, replica] = [replica, master]
+      await command(master.port, "REPLICAOF", "NO", "ONE")
+      await command(replica.port, "REPLICAOF", master.host, master.port)
+      proxy.turnTo(master.port)
+      proxy.cut()
+      // The client notices that. A call on a connection that is already dead may have run, as far as anybody knows.
+      await sleep(100)
+    }
+    expect((await limiter.tryAcquire("k")).allowed).toBe(false)
+    await limiter.close()
+    close()
+    await proxy.close()
+    await Promise.all([master.stop(), replica.stop()])
   })
 })
 

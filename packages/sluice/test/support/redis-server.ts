@@ -123,12 +123,16 @@ export async function startReplica(
   return replica
 }
 
-async function inStep(replica: RedisServer, of: RedisServer): Promise<void> {
+/** Resolves once a replica has all writes of its master. */
+export async function inStep(replica: RedisServer, of: RedisServer): Promise<void> {
+  const offset = (info: string) => /master_repl_offset:(\d+)/.exec(info)?.[1]
   // The master forwards writes only after the replica has confirmed the copy.
   await until(`replica ${replica.port} is in step`, async () => {
-    const below = String(await command(replica.port, "INFO", "replication"))
     const above = String(await command(of.port, "INFO", "replication"))
-    return below.includes("master_link_status:up") && above.includes(`port=${replica.port},state=online`)
+    const below = String(await command(replica.port, "INFO", "replication"))
+    const isConnected =
+      below.includes("master_link_status:up") && above.includes(`port=${replica.port},state=online`)
+    return isConnected && offset(below) === offset(above)
   })
 }
 

@@ -2,21 +2,21 @@ import type { Level } from "../../algorithm.js"
 import type { PolicyRequest, StoreReply, StoreRequest } from "../../store.js"
 import { tagOf } from "./keys.js"
 
-/** Policies of one request that share a slot, and their positions in it. */
+/** Policies of one request that share a slot, and their indices in it. */
 interface Share {
   readonly policies: readonly PolicyRequest[]
-  readonly places: readonly number[]
+  readonly indices: readonly number[]
 }
 
 /** Groups the policies of a request by slot. */
 export function sharesOf(policies: readonly PolicyRequest[]): Share[] {
-  const byTag = new Map<string, { policies: PolicyRequest[]; places: number[] }>()
-  for (const [stateRef, policy] of policies.entries()) {
+  const byTag = new Map<string, { policies: PolicyRequest[]; indices: number[] }>()
+  for (const [index, policy] of policies.entries()) {
     const tag = tagOf(policy)
-    const share = byTag.get(tag) ?? { policies: [], places: [] }
+    const share = byTag.get(tag) ?? { policies: [], indices: [] }
     byTag.set(tag, share)
     share.policies.push(policy)
-    share.places.push(stateRef)
+    share.indices.push(index)
   }
   return [...byTag.values()]
 }
@@ -28,7 +28,7 @@ export function sharesOf(policies: readonly PolicyRequest[]): Share[] {
 export async function decideAcrossSlots(
   shares: readonly Share[],
   { count, mode }: StoreRequest,
-  request: (ask: Pick<StoreRequest, "policies" | "count" | "mode">) => PromiseLike<StoreReply>,
+  request: (part: Pick<StoreRequest, "policies" | "count" | "mode">) => PromiseLike<StoreReply>,
   giveBack: (policies: readonly PolicyRequest[], at: number) => Promise<void>,
 ): Promise<StoreReply> {
   const all = (mode: "spend" | "peek", count: number) =>
@@ -65,9 +65,8 @@ function answersOf(settled: readonly PromiseSettledResult<StoreReply>[]): StoreR
 
 function joined(shares: readonly Share[], replies: readonly StoreReply[], granted: number): StoreReply {
   const levels: Level[] = []
-  for (const [i, { places: stateRefs }] of shares.entries()) {
-    for (const [j, stateRef] of stateRefs.entries())
-      levels[stateRef] = (replies[i] as StoreReply).levels[j] as Level
+  for (const [i, { indices }] of shares.entries()) {
+    for (const [j, index] of indices.entries()) levels[index] = (replies[i] as StoreReply).levels[j] as Level
   }
   return { granted, levels, at: Math.max(...replies.map(({ at }) => at)) }
 }

@@ -246,7 +246,7 @@ const FEW_QUEUED = 2
 const MANY_QUEUED = 4
 /** Milliseconds after which the shortest call time is measured anew: the network may have changed. */
 const REMEMBER = 10_000
-/** Milliseconds after which a call without a reply no longer takes a place in the window. */
+/** Milliseconds after which a call without a reply gives up its place, and the window shrinks. */
 const OVERDUE = 1_000
 
 /**
@@ -265,10 +265,11 @@ export class CallWindow {
   }
 
   hasRoom(now: number): boolean {
-    if (this.#sentAt.length < this.size) return true
-    const oldest = this.#sentAt[0] as number
-    if (now - oldest <= OVERDUE) return false
-    this.#sentAt.shift()
+    while (this.#sentAt.length >= this.size) {
+      if (now - (this.#sentAt[0] as number) <= OVERDUE) return false
+      this.#sentAt.shift()
+      this.#shrink()
+    }
     return true
   }
 
@@ -289,7 +290,11 @@ export class CallWindow {
       this.#measuredAt = now
     }
     const queued = inFlight * (1 - this.#shortest / time)
-    if (queued > MANY_QUEUED) this.size = Math.max(this.size - 1, LEAST)
+    if (queued > MANY_QUEUED) this.#shrink()
     else if (queued < FEW_QUEUED && inFlight >= this.size) this.size = Math.min(this.size + 1, MOST)
+  }
+
+  #shrink(): void {
+    this.size = Math.max(this.size - 1, LEAST)
   }
 }

@@ -52,15 +52,33 @@ describe("the window of calls", () => {
     expect(window.size).toBe(4)
   })
 
-  test("frees the place of a call without a reply after one second", () => {
+  test("frees the places of calls without a reply after one second, and shrinks", () => {
     const window = new CallWindow()
     for (let i = 0; i < 4; i += 1) window.open(i)
-    expect(window.hasRoom(900)).toBe(false)
-    expect(window.hasRoom(1_001)).toBe(true)
-    window.open(1_001)
-    // The overdue call still takes no place when it ends.
-    window.close(0, 1_002)
-    expect(window.inFlight).toBe(4)
     expect(window.hasRoom(1_000)).toBe(false)
+    expect(window.size).toBe(4)
+    expect(window.hasRoom(1_002.5)).toBe(true)
+    expect(window.size).toBe(2)
+    window.open(1_002.5)
+    // The overdue call still takes no place when it ends.
+    window.close(0, 1_003)
+    expect(window.inFlight).toBe(2)
+    expect(window.hasRoom(1_003)).toBe(false)
+  })
+
+  test("sends a Redis that stands still two calls a second, and grows back once it answers", () => {
+    const window = new CallWindow()
+    const { now, size } = run(window, { distance: 10 })
+    expect(size).toBeGreaterThan(20)
+    let [sent, at] = [0, now]
+    for (; at < now + 10_000; at += 10) {
+      while (window.hasRoom(at)) {
+        window.open(at)
+        sent += 1
+      }
+    }
+    expect(window.size).toBe(2)
+    expect(sent).toBeLessThanOrEqual(size + 2 * 10)
+    expect(run(window, { distance: 10, start: at + 1_001 }).size).toBeGreaterThan(20)
   })
 })

@@ -222,9 +222,9 @@ export function deliveryBy(client: RedisClient, mode: "function" | "script"): De
     scriptUntil = performance.now() + PROBE_PAUSE
   }
 
-  /** Loads the library in the background. Calls go by script until that is done. */
+  /** Loads the library in the background. Calls go by script until that is done, or for a while if it never ends. */
   const load = () => {
-    scriptUntil = Number.POSITIVE_INFINITY
+    useScripts()
     const loaded = () => {
       scriptUntil = 0
     }
