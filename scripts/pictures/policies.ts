@@ -6,6 +6,13 @@ import { line, seconds, square, svg, text } from "./svg.js"
 
 const [left, cell, column, height, top] = [128, 7, 14, 45, 82]
 
+/** What the picture says under the name of a row, or instead of it. */
+const notes: Readonly<Record<string, string>> = {
+  "  by the clock": 'align: "clock"',
+  "  in steps": 'mode: "interval"',
+  leakyBucket: "with tryAcquire",
+}
+
 /** How many requests of each tick a policy lets pass, and when. */
 async function run({ policy }: Lane) {
   // At the start of a window of the clock, so that the picture is the same each time.
@@ -54,9 +61,11 @@ export async function policies(): Promise<string> {
   for (const lane of lanes) {
     const { passed, total, most } = await run(lane)
     const isVariant = lane.name.startsWith(" ")
+    const note = notes[lane.name]
     body.push(
       line(12, y - 7, end + 150, y - 7),
-      text(12, y + 18, lane.name.trim(), isVariant ? "muted" : "head"),
+      ...(isVariant ? [] : [text(12, y + 18, lane.name, "head")]),
+      ...(note === undefined ? [] : [text(12, y + (isVariant ? 18 : 33), note, "muted")]),
       ...row(y, passed, "passed"),
       text(end + 66, y + 28, String(total), "end"),
       text(end + 146, y + 28, String(most), most > limit ? "end head" : "end"),

@@ -78,8 +78,12 @@ export async function spacing(): Promise<string> {
       const barHeight = (count / 12) * tall
       const x = left + ((index * slot) / 1_000) * perSecond
       body.push(area(x, y + tall - barHeight, (slot / 1_000) * perSecond - 3, barHeight, "asked"))
-      if (count > 1)
-        body.push(text(x + (slot / 1_000) * perSecond, y + 11 + tall - barHeight, String(count), "small"))
+      // Beside a high bar, above a low one.
+      const isHigh = barHeight > 11
+      const middle = x + ((slot / 1_000) * perSecond - 3) / 2
+      const labelX = isHigh ? x + (slot / 1_000) * perSecond : middle
+      const labelY = y + tall - barHeight + (isHigh ? 11 : -3)
+      body.push(text(labelX, labelY, String(count), isHigh ? "small" : "small mid"))
     }
     body.push(line(left, y + tall, left + last * perSecond, y + tall))
     y += tall + 36
