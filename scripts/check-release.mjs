@@ -43,10 +43,18 @@ const steps = [
       /github\.com/.test(JSON.stringify(manifest.repository ?? "")) ? undefined : "repository is missing",
   ],
   [
+    "@sluice/server has the version",
+    () => {
+      const { version: served } = JSON.parse(read("packages/server/package.json"))
+      return served === version ? undefined : `packages/server/package.json has ${served}`
+    },
+  ],
+  [
     "package-lock.json has the version",
     () => {
-      const locked = JSON.parse(read("package-lock.json")).packages["packages/sluice"].version
-      return locked === version ? undefined : `it has ${locked}: run npm install`
+      const { packages } = JSON.parse(read("package-lock.json"))
+      const locked = ["packages/sluice", "packages/server"].map((folder) => packages[folder].version)
+      return locked.every((one) => one === version) ? undefined : `it has ${locked}: run npm install`
     },
   ],
 ]
