@@ -30,7 +30,7 @@ export interface Behind {
 }
 
 /** Reports each limiter's part of a decision to the listener, and returns the decision. */
-export type Told<Name extends string> = (
+export type Report<Name extends string> = (
   call: Call,
   charged: readonly Charge<Name>[],
   decision: Decision<Name>,

@@ -1,4 +1,4 @@
-import { type Behind, isOf, spansSlots, type Told } from "./claim.js"
+import { type Behind, isOf, type Report, spansSlots } from "./claim.js"
 import { decide } from "./decide.js"
 import { type Decision, policyEntries } from "./decision.js"
 import { type Duration, milliseconds } from "./duration.js"
@@ -125,10 +125,10 @@ export function combine<const C extends readonly Claim[]>(claims: C): Combined<N
   const request = async (mode: "spend" | "peek", of: readonly Behind[] = all): Promise<Decision<Name>> => {
     const policies = asked(of)
     const decision = decideKnown(policies, await store.decide({ policies, count: 1, mode }))
-    return mode === "peek" ? decision : told("tryAcquire", policies, decision)
+    return mode === "peek" ? decision : report("tryAcquire", policies, decision)
   }
 
-  const told: Told<Name> = (call, charged, decision) => {
+  const report: Report<Name> = (call, charged, decision) => {
     listener?.combined(
       all.map((each) => ({ limiter: each.limiter, call, charged: charged.filter(isOf(each)) })),
       decision,
@@ -149,7 +149,7 @@ export function combine<const C extends readonly Claim[]>(claims: C): Combined<N
     const policies = asked(observing)
     const reply = await Promise.resolve(store.decide({ policies, count: 1, mode })).catch(() => unheard)
     const second = letPass(decideKnown(policies, reply))
-    if (mode !== "peek") told("tryAcquire", policies, second)
+    if (mode !== "peek") report("tryAcquire", policies, second)
     if (first === undefined) return second
     const both = { ...first, policies: [...policyEntries(first), ...policyEntries(second)] }
     return second.observed === undefined ? both : { ...both, observed: second.observed }
@@ -165,13 +165,13 @@ export function combine<const C extends readonly Claim[]>(claims: C): Combined<N
     listener?.wait(lead.limiter, joined, signal)
     const reply = await joined
     const full = hasRoom ? undefined : (ms: number) => room.refusal(lead.key, lead.limiter, ms)
-    return { decision: told("acquire", policies, decide(policies, reply)), reply, full }
+    return { decision: report("acquire", policies, decide(policies, reply)), reply, full }
   }
 
   // Loaded on first use: few programs reserve over several limiters, and the others need not download it.
   const budget = async () => {
     const { budgetOver } = await import("./combined-budget.js")
-    return budgetOver<Name>({ all, store, maxWait, asked, peek: () => request("peek"), told })
+    return budgetOver<Name>({ all, store, maxWait, asked, peek: () => request("peek"), report })
   }
 
   return {

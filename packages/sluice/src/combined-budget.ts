@@ -1,4 +1,4 @@
-import { type Behind, isOf, spansSlots, type Told } from "./claim.js"
+import { type Behind, isOf, type Report, spansSlots } from "./claim.js"
 import type { Combined, CombinedPending } from "./combine.js"
 import { decide } from "./decide.js"
 import type { Decision } from "./decision.js"
@@ -31,14 +31,14 @@ export function budgetOver<Name extends string>({
   maxWait,
   asked,
   peek,
-  told,
+  report,
 }: {
   all: readonly Behind[]
   store: Store
   maxWait: number
   asked: () => Charge<Name>[]
   peek: () => Promise<Decision<Name>>
-  told: Told<Name>
+  report: Report<Name>
 }): Pick<Combined<Name>, "reserve" | "charge"> & { pending(id: string): CombinedPending<Name> } {
   const combined = () => all.flatMap(policiesOf)
 
@@ -102,7 +102,7 @@ export function budgetOver<Name extends string>({
       let observed = false
       const replies: StoreReply[] = []
       for (const { policies, note, isObserved } of steps) {
-        const request = { policies, count: 1, mode: "reserve", note: { place: note(id), lasts } } as const
+        const request = { policies, count: 1, mode: "reserve", note: { ref: note(id), lasts } } as const
         const giveUp = () => (steps.length > 1 ? reserved.cancel().catch(() => {}) : undefined)
         const reply = await Promise.resolve(store.decide(request)).catch(async (error: unknown) => {
           if (isObserved) return unheard
@@ -113,13 +113,13 @@ export function budgetOver<Name extends string>({
         else if (reply.granted === 0) {
           await giveUp()
           const denied = steps.length > 1 ? { ...(await peek()), allowed: false } : decide(charged, reply)
-          return { decision: told("reserve", charged, denied), ...reserved }
+          return { decision: report("reserve", charged, denied), ...reserved }
         }
         replies.push(reply)
       }
       const decided = letPass(decide(charged, joined(steps, charged, replies)))
       const decision: Decision<Name> = observed ? { ...decided, observed: "denied" } : decided
-      return { decision: told("reserve", charged, decision), ...reserved }
+      return { decision: report("reserve", charged, decision), ...reserved }
     },
 
     pending,
@@ -131,7 +131,7 @@ export function budgetOver<Name extends string>({
         steps.map(async ({ policies }) => store.decide({ policies, count: 1, mode: "charge", maxWait })),
       )
       const forOne = charged.map((charge) => ({ ...charge, cost: 1 }))
-      return told("charge", charged, decide(forOne, joined(steps, charged, charging.map(outcomeOf))))
+      return report("charge", charged, decide(forOne, joined(steps, charged, charging.map(outcomeOf))))
     },
   }
 }

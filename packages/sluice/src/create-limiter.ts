@@ -142,7 +142,7 @@ export function createLimiter<const P extends Policies, const N extends string =
   }
 
   // Not an async function: that would take most of the time and memory of a decision.
-  const ask = <O extends Policies>(
+  const request = <O extends Policies>(
     call: Call | "peek",
     key: string,
     options: RequestOptions<O>,
@@ -175,7 +175,7 @@ export function createLimiter<const P extends Policies, const N extends string =
     checkFields("INVALID_OPTION", "an acquire", options, ["cost", "policy", "signal"])
     const charged = chargesOf(key, options)
     checkSignal(options.signal)
-    if (observes(key)) return ask("acquire", key, options, maxWait / 1_000)
+    if (observes(key)) return request("acquire", key, options, maxWait / 1_000)
     const { decision, answer, hasRoom } = await wait("acquire", key, charged, maxWait, options.signal)
     if (!decision.allowed) {
       const full = hasRoom ? undefined : (ms: number) => waiters.room.refusal(key, name, ms)
@@ -202,13 +202,13 @@ export function createLimiter<const P extends Policies, const N extends string =
 
   const tryAcquire = <O extends Policies>(key: string, options: TryAcquireOptions<O> = noOptions) => {
     try {
-      if (options === noOptions) return ask<O>("tryAcquire", key, noOptions)
+      if (options === noOptions) return request<O>("tryAcquire", key, noOptions)
       checkFields("INVALID_OPTION", "a request", options, ["cost", "policy", "timeout", "signal"])
       const { timeout = 0 } = options
       checkSignal(options.signal)
-      if (timeout === 0) return ask("tryAcquire", key, options)
+      if (timeout === 0) return request("tryAcquire", key, options)
       const most = Math.min(milliseconds(timeout, "timeout", "INVALID_OPTION") * 1_000, maxWait)
-      if (observes(key)) return ask("tryAcquire", key, options, most / 1_000)
+      if (observes(key)) return request("tryAcquire", key, options, most / 1_000)
       const waited = wait("tryAcquire", key, chargesOf(key, options), most, options.signal)
       return waited.then(({ decision }) => decision)
     } catch (error) {
@@ -263,10 +263,10 @@ export function createLimiter<const P extends Policies, const N extends string =
       return work(await acquire(key, options))
     },
     peek(key, options = noOptions) {
-      if (options === noOptions) return ask("peek", key, noOptions)
+      if (options === noOptions) return request("peek", key, noOptions)
       try {
         checkFields("INVALID_OPTION", "a peek", options, ["cost", "policy"])
-        return ask("peek", key, options)
+        return request("peek", key, options)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -296,7 +296,7 @@ export function createLimiter<const P extends Policies, const N extends string =
       const policies = policiesFor(key, options.policy)
       const charged = charges<NameOf<O>>(policies, key, cost)
       const id = newReservation(charged)
-      const note = { place: placeOfReservation(name, key, id), lasts }
+      const note = { ref: placeOfReservation(name, key, id), lasts }
       const since = listener && monotonic()
       let granted = 0
       let decision: Decision<NameOf<O>>

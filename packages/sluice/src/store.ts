@@ -25,7 +25,7 @@ export interface StoreRequest {
   /** Microseconds: how far ahead a turn may lie, of a `book` or a `charge`. */
   readonly maxWait?: number
   /** Of a `reserve`: where it is noted, and for how many microseconds it can be settled. */
-  readonly note?: { readonly place: StateRef; readonly lasts: number }
+  readonly note?: { readonly ref: StateRef; readonly lasts: number }
   /** Of a `peek`: the reply also says what is stored, and what is noted of a reservation. A store may ignore it. */
   readonly inspect?: { readonly reservation?: StateRef | undefined }
 }

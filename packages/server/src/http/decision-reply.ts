@@ -27,5 +27,5 @@ export function denialDetail({ policy, limit, retryAfter, source, degraded }: De
   if (degraded) return `the store does not answer, and the limiter denies until it does${when}`
   if (source === "rule") return `a rule blocks this key${when}`
   if (canPass) return `policy ${policy} has no room for this cost${when}`
-  return `this cost is more than policy ${policy} ever grants, ${limit}; ask for less`
+  return `the cost exceeds the most that policy ${policy} can grant, ${limit}; lower the cost`
 }

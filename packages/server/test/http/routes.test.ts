@@ -51,7 +51,7 @@ describe.each(["memory", "redis"])("the HTTP API on the %s store", (store) => {
     const { status, json, headers } = await on("acquire", { key, cost: 4 })
     expect(status).toBe(429)
     expect(json.decision.retryAfter).toBeNull()
-    expect(json.detail).toContain("more than policy default ever grants, 3")
+    expect(json.detail).toContain("exceeds the most that policy default can grant, 3")
     expect(headers.has("retry-after")).toBe(false)
   })
 

@@ -41,18 +41,18 @@ export function denyCache(store: Store): Store {
   let gifts = 0
 
   /** Remembers a reply if it is a denial and nothing was given back since `giftsThen`. */
-  const note: Note = (asked, askedAt, giftsThen, reply) => {
-    const { policies } = asked
+  const note: Note = (request, sentAt, giftsThen, reply) => {
+    const { policies } = request
     if (ofOneKey(policies)) {
-      noteKey(policies, asked, askedAt, giftsThen, reply)
+      noteKey(policies, request, sentAt, giftsThen, reply)
       return
     }
     const { granted, levels, at } = reply
     for (const { parts, indices } of byKey(policies)) {
       const own = indices.map((i) => levels[i] as Level)
       // A key with room was not the reason for the denial.
-      const denied = granted < asked.count && waitOf(parts, own) > 0
-      noteKey(parts, asked, askedAt, giftsThen, { granted: denied ? 0 : asked.count, levels: own, at })
+      const denied = granted < request.count && waitOf(parts, own) > 0
+      noteKey(parts, request, sentAt, giftsThen, { granted: denied ? 0 : request.count, levels: own, at })
     }
     // Units spent and given back within the request may have denied other requests. Do not remember their replies.
     if (reply.gaveBack === true) gifts += 1
@@ -62,7 +62,7 @@ export function denyCache(store: Store): Store {
   const noteKey = (
     policies: readonly PolicyRequest[],
     { count }: StoreRequest,
-    askedAt: number,
+    sentAt: number,
     giftsThen: number,
     reply: StoreReply,
   ) => {
@@ -72,8 +72,8 @@ export function denyCache(store: Store): Store {
       return
     }
     const toldAt = microseconds(clock)
-    // `min`: if the clock was set back meanwhile, `askedAt` lies in the future and the denial would last too long.
-    const until = Math.min(askedAt, toldAt) + Math.min(waitOf(policies, reply.levels), LONGEST)
+    // `min`: if the clock was set back meanwhile, `sentAt` lies in the future and the denial would last too long.
+    const until = Math.min(sentAt, toldAt) + Math.min(waitOf(policies, reply.levels), LONGEST)
     const key = flatCopy(first.key)
     const denial = {
       parts: policies.map((part) => ({ ...part, key })),
@@ -112,21 +112,21 @@ export function denyCache(store: Store): Store {
     return former
   }
 
-  const askStore = (
+  const callStore = (
     request: StoreRequest,
-    askedAt: number,
+    sentAt: number,
     known: Denial | undefined,
   ): StoreReply | PromiseLike<StoreReply> => {
     const giftsThen = gifts
     const reply = store.decide(request)
     if (!isPromise(reply)) {
-      note(request, askedAt, giftsThen, reply)
+      note(request, sentAt, giftsThen, reply)
       return reply
     }
-    const noted = new Noted(note, request, askedAt, giftsThen)
+    const noted = new Noted(note, request, sentAt, giftsThen)
     subscribe(reply, noted)
     if (known === undefined) return noted
-    known.probedAt = askedAt
+    known.probedAt = sentAt
     known.probe = noted.then(undefined, (error: unknown) => {
       const { ref, key } = known.parts[0] as PolicyRequest
       denials.delete(ref, key)
@@ -135,19 +135,19 @@ export function denyCache(store: Store): Store {
     return known.probe
   }
 
-  const ask = (asked: StoreRequest, hasWaited: boolean): StoreReply | PromiseLike<StoreReply> => {
-    const { policies, mode } = asked
-    if (mode === "charge") return withGift(policies, () => store.decide(asked))
-    if (mode !== "spend" || policies.length === 0) return store.decide(asked)
+  const decide = (request: StoreRequest, hasWaited: boolean): StoreReply | PromiseLike<StoreReply> => {
+    const { policies, mode } = request
+    if (mode === "charge") return withGift(policies, () => store.decide(request))
+    if (mode !== "spend" || policies.length === 0) return store.decide(request)
     const now = microseconds(clock)
     const found = ofOneKey(policies) ? knownOf(policies) : knownAmong(policies, now)
-    if (found === undefined) return askStore(asked, now, undefined)
+    if (found === undefined) return callStore(request, now, undefined)
     const { known } = found
     if (holds(known, now)) return found.recall(now)
     // A request waits for one probe only. If denials expire before they arrive, repeated waiting would form a queue.
     const hangs = now - known.probedAt > LONGEST
-    if (known.probe === undefined || hangs || hasWaited) return askStore(asked, now, known)
-    const again = () => ask(asked, true)
+    if (known.probe === undefined || hangs || hasWaited) return callStore(request, now, known)
+    const again = () => decide(request, true)
     return known.probe.then(again, again)
   }
 
@@ -167,7 +167,7 @@ export function denyCache(store: Store): Store {
   }
 
   return {
-    decide: (asked) => ask(asked, false),
+    decide: (request) => decide(request, false),
     giveBack: (policies, at) => withGift(policies, () => store.giveBack(policies, at)),
     leave: (turn) => withGift(turn.policies, () => store.leave(turn)),
     settle(settlement) {
@@ -185,26 +185,26 @@ interface Found {
   recall(now: number): StoreReply
 }
 
-type Note = (ask: StoreRequest, askedAt: number, giftsThen: number, answer: StoreReply) => void
+type Note = (request: StoreRequest, sentAt: number, giftsThen: number, reply: StoreReply) => void
 
 /** The reply to a request. It is noted before the caller gets it. */
 class Noted extends Deferred<StoreReply> implements Listener<StoreReply> {
   declare private readonly note: Note
-  declare private readonly ask: StoreRequest
-  declare private readonly askedAt: number
+  declare private readonly request: StoreRequest
+  declare private readonly sentAt: number
   declare private readonly giftsThen: number
 
-  constructor(note: Note, request: StoreRequest, askedAt: number, giftsThen: number) {
+  constructor(note: Note, request: StoreRequest, sentAt: number, giftsThen: number) {
     super()
     this.note = note
-    this.ask = request
-    this.askedAt = askedAt
+    this.request = request
+    this.sentAt = sentAt
     this.giftsThen = giftsThen
   }
 
   onValue(reply: StoreReply): void {
     try {
-      this.note(this.ask, this.askedAt, this.giftsThen, reply)
+      this.note(this.request, this.sentAt, this.giftsThen, reply)
       this.resolve(reply)
     } catch (error) {
       // The clock may throw. Then only this request fails.

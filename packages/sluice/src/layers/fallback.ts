@@ -26,7 +26,7 @@ export interface Fallback {
   /** Counts a charge locally again, because the store refused it. */
   owe(charged: Charged): void
   /** Notes that the store was charged, at a time of its clock. */
-  told(charged: Charged, at: number): void
+  noteCharged(charged: Charged, at: number): void
   /** Gives a turn back if it was booked locally. */
   leave(turn: Turn): boolean
   /** Starts to settle a reservation, if it was made locally. */
@@ -62,7 +62,7 @@ export function fallbackOf(policy: OutagePolicy): Fallback {
     owes: false,
     owed: () => [],
     owe: () => {},
-    told: () => {},
+    noteCharged: () => {},
     leave: ({ receipt }) => receipt === nowhere,
     settle: () => undefined,
     forget: () => {},
@@ -108,15 +108,15 @@ function local(share: number): Fallback {
   const sharedPolicy = (policy: Policy) => getOrAdd(shares, policy, () => localShare(policy, share))
 
   /** The local name of a state. Escaped keys have a bounded length, and a copy keeps no request in memory. */
-  const here = <R extends StateRef>(place: R): R => ({ ...place, key: flatCopy(escaped(place.key)) })
+  const here = <R extends StateRef>(ref: R): R => ({ ...ref, key: flatCopy(escaped(ref.key)) })
 
   /** A policy of a request with its local name and its local share. */
   const shared = <P extends PolicyRequest>(part: P): P => {
     return { ...here(part), policy: sharedPolicy(part.policy) }
   }
   const noteUse = (part: PolicyRequest) => {
-    const place = here(part)
-    used.add(nameOf(place), countingOf(part.policy).suffix, place)
+    const local = here(part)
+    used.add(nameOf(local), countingOf(part.policy).suffix, local)
   }
 
   const spentOf = (one: PolicyRequest): Spent => {
@@ -164,7 +164,7 @@ function local(share: number): Fallback {
       if (note !== undefined && reply.granted > 0) {
         const { at } = reply
         reservations.add(
-          { place: here(note.place), parts: policies, at, till: at + note.lasts, charged: new Map() },
+          { ref: here(note.ref), parts: policies, at, till: at + note.lasts, charged: new Map() },
           at,
         )
       }
@@ -200,7 +200,7 @@ function local(share: number): Fallback {
       noteUse(policy)
     },
 
-    told({ part: policy, reserved }, at) {
+    noteCharged({ part: policy, reserved }, at) {
       for (const { of, units } of reserved) of.charged.set(nameOf(here(policy)), { units, at })
     },
 

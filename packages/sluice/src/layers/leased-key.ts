@@ -6,7 +6,7 @@ import type { PolicyRequest, StoreReply } from "../store.js"
 import type { LeaseSettings } from "./lease-options.js"
 
 /** The largest block, in requests. Every policy can count that far in one step. */
-const MOST_ASKS = 100_000
+const MOST_REQUESTS = 100_000
 /** The most blocks per key. With different costs, blocks keep rests that only smaller requests can use. */
 const MOST_BLOCKS = 8
 
@@ -80,7 +80,7 @@ export class Lease {
   /** Counts the resets of the key. */
   life = 0
   /** Requests since `#since`. `#rate` is the number of requests per millisecond in the period before. */
-  #asked = 0
+  #requests = 0
   #since: number
   #rate = 0
   #askedLately = true
@@ -113,15 +113,15 @@ export class Lease {
   }
 
   count(now: number): void {
-    this.#asked += 1
+    this.#requests += 1
     this.#askedLately = true
     const { time } = this.#settings
     const elapsed = now - this.#since
     if (elapsed >= 0 && elapsed < time / 2) return
     // If the clock was set back, the rate is unknown and a rest must not last longer than planned.
-    this.#rate = Math.max(this.#asked / elapsed, 0)
+    this.#rate = Math.max(this.#requests / elapsed, 0)
     this.#restUntil = Math.min(this.#restUntil, now + time)
-    this.#asked = 0
+    this.#requests = 0
     this.#since = now
   }
 
@@ -136,8 +136,8 @@ export class Lease {
   wanted(policies: readonly PolicyRequest[], now: number): number {
     if (now < this.#restUntil || this.#remaining.length === 0) return 0
     const { time, share } = this.#settings
-    const lately = this.#asked / Math.max(now - this.#since, time / 10)
-    let count = Math.min(Math.ceil((Math.max(this.#rate, lately) * time) / 2), MOST_ASKS)
+    const lately = this.#requests / Math.max(now - this.#since, time / 10)
+    let count = Math.min(Math.ceil((Math.max(this.#rate, lately) * time) / 2), MOST_REQUESTS)
     for (let i = 0; i < policies.length; i += 1) {
       const room = (this.#remaining[i] as number) * share - this.#held(i)
       count = Math.min(count, Math.floor(room / (policies[i] as PolicyRequest).cost))
@@ -169,11 +169,11 @@ export class Lease {
     if (source !== undefined) return
     this.#levels = levels
     this.#toldAt = now
-    const told = policies.map(({ policy, cost }, i) =>
+    const explained = policies.map(({ policy, cost }, i) =>
       algorithmOf(policy).explain(parametersOf(policy, cost), levels[i] as Level),
     )
-    this.#remaining = told.map(({ remaining }) => remaining)
-    this.#spent = told.map(({ limit, remaining }) => limit - remaining)
+    this.#remaining = explained.map(({ remaining }) => remaining)
+    this.#spent = explained.map(({ limit, remaining }) => limit - remaining)
   }
 
   /** Makes a block from the reply to a request sent at `sentAt`. */

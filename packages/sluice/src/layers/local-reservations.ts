@@ -3,7 +3,7 @@ import type { PolicyRequest } from "../store.js"
 
 /** A reservation made in this process during an outage. Its keys are escaped, which bounds their length. */
 export interface Reserved {
-  readonly place: StateRef
+  readonly ref: StateRef
   readonly parts: readonly PolicyRequest[]
   /** The time of the debit, and the end of the time to settle it, by the clock of this process. */
   readonly at: number
@@ -32,7 +32,7 @@ export class LocalReservations {
       if (oldest.till > now && this.#byNote.size < this.#most) break
       this.#remove(oldest)
     }
-    this.#byNote.set(nameOf(reserved.place), reserved)
+    this.#byNote.set(nameOf(reserved.ref), reserved)
     for (const policy of reserved.parts) {
       const here = this.#byPlace.get(nameOf(policy)) ?? new Set()
       this.#byPlace.set(nameOf(policy), here.add(reserved))
@@ -52,7 +52,7 @@ export class LocalReservations {
   }
 
   #remove(reserved: Reserved): void {
-    this.#byNote.delete(nameOf(reserved.place))
+    this.#byNote.delete(nameOf(reserved.ref))
     for (const policy of reserved.parts) {
       const here = this.#byPlace.get(nameOf(policy))
       here?.delete(reserved)

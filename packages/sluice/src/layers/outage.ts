@@ -102,7 +102,7 @@ export function outage(
         return store.leave({ policies, at: turn, receipt })
       }
       if (mode === "reserve" && note !== undefined) {
-        return store.settle({ ref: note.place, back: policies, more: [], maxWait: 0 })
+        return store.settle({ ref: note.ref, back: policies, more: [], maxWait: 0 })
       }
       if (mode !== "spend") return
       return store.giveBack(granted === 1 ? policies : policies.map((policy) => times(policy, granted)), at)
@@ -110,7 +110,7 @@ export function outage(
   }
 
   /** The reply of the fallback. Throws the error if there is none. */
-  const instead = <T>(breaker: Breaker, request: StoreRequest | undefined, error: unknown): T => {
+  const fallbackReply = <T>(breaker: Breaker, request: StoreRequest | undefined, error: unknown): T => {
     const reply = request && isOutage(error) ? fallback.answer(request, breaker.untilProbe) : undefined
     if (reply === undefined) throw error
     degraded += 1
@@ -123,7 +123,7 @@ export function outage(
     if (granted > 0 && source === undefined && request.mode !== "peek")
       refusedWriteAt = Number.NEGATIVE_INFINITY
   }
-  const guardian: Guardian = { deadlines, unanswered, judge, answered, instead, takeBack }
+  const guardian: Guardian = { deadlines, unanswered, judge, answered, fallbackReply, takeBack }
 
   /** Waits for a call until its deadline. For a request, an error gets the fallback's reply and a late grant is given back. */
   const inTime = <T>(
@@ -157,7 +157,7 @@ export function outage(
             maxWait,
           })
           // If the charge did not fit completely, it is unknown how much counts. Then no reservation in it is given back.
-          if (granted === 1) fallback.told(owed, at)
+          if (granted === 1) fallback.noteCharged(owed, at)
         } catch (error) {
           // Only a refused charge is repeated. One that may have run would count twice.
           if (wasRefused(error)) fallback.owe(owed)
@@ -189,14 +189,14 @@ export function outage(
 
     decide(request) {
       const breaker = breakerOf(request.policies)
-      if (!breaker.admits()) return nextTurn().then(() => instead(breaker, request, givenUp(breaker)))
+      if (!breaker.admits()) return nextTurn().then(() => fallbackReply(breaker, request, givenUp(breaker)))
       settleUp(breaker, request)
       let reply: StoreReply | PromiseLike<StoreReply>
       try {
         reply = store.decide(request)
       } catch (error) {
         judge(breaker, error)
-        return instead(breaker, request, error)
+        return fallbackReply(breaker, request, error)
       }
       if (!isPromise(reply) && reply.source !== undefined) {
         // A reply of the deny cache or a lease says nothing about the store.
@@ -297,9 +297,9 @@ interface Guardian {
   /** The store replied in time. */
   answered(request: StoreRequest, reply: StoreReply): void
   /** The reply of the fallback. Throws the error if there is none. */
-  instead<T>(breaker: Breaker, ask: StoreRequest | undefined, error: unknown): T
+  fallbackReply<T>(breaker: Breaker, request: StoreRequest | undefined, error: unknown): T
   /** Gives back units that were granted too late, after the fallback had decided. */
-  takeBack(ask: StoreRequest, answer: StoreReply): void
+  takeBack(request: StoreRequest, reply: StoreReply): void
 }
 
 /** A pending call with its deadline. */
@@ -310,7 +310,7 @@ class Awaited<T> extends Deferred<T> implements Due, Listener<T> {
   declare private isOver: boolean
   declare private readonly guardian: Guardian
   declare private readonly breaker: Breaker
-  declare private readonly ask: StoreRequest | undefined
+  declare private readonly request: StoreRequest | undefined
 
   constructor(guardian: Guardian, breaker: Breaker, request: StoreRequest | undefined) {
     super()
@@ -320,7 +320,7 @@ class Awaited<T> extends Deferred<T> implements Due, Listener<T> {
     this.isOver = false
     this.guardian = guardian
     this.breaker = breaker
-    this.ask = request
+    this.request = request
   }
 
   onValue(value: T): void {
@@ -328,9 +328,9 @@ class Awaited<T> extends Deferred<T> implements Due, Listener<T> {
     if (!this.isOver) {
       if (listener !== undefined) this.report()
       this.guardian.deadlines.remove(this)
-      if (this.ask !== undefined) this.guardian.answered(this.ask, value as StoreReply)
+      if (this.request !== undefined) this.guardian.answered(this.request, value as StoreReply)
       this.resolve(value)
-    } else if (this.ask !== undefined) this.guardian.takeBack(this.ask, value as StoreReply)
+    } else if (this.request !== undefined) this.guardian.takeBack(this.request, value as StoreReply)
   }
 
   onError(error: unknown): void {
@@ -351,12 +351,12 @@ class Awaited<T> extends Deferred<T> implements Due, Listener<T> {
   }
 
   private report(error?: unknown): void {
-    listener?.store(this.ask === undefined ? "other" : "decide", this.startedAt, error)
+    listener?.store(this.request === undefined ? "other" : "decide", this.startedAt, error)
   }
 
   private answerInstead(error: unknown): void {
     try {
-      this.resolve(this.guardian.instead(this.breaker, this.ask, error))
+      this.resolve(this.guardian.fallbackReply(this.breaker, this.request, error))
     } catch (thrown) {
       this.reject(thrown)
     }

@@ -60,8 +60,8 @@ export function refusal(
     return error("BLOCKED", `a rule of limiter ${shown(limiter)} blocks this key${until}`)
   }
   if (retryAfter === Number.POSITIVE_INFINITY) {
-    const never = `the cost is more than ${shown(policy)} ever grants, ${limit}: its turn would never come`
-    return error("WAIT_TOO_LONG", `${never}; ask for less, or raise the limit`)
+    const never = `the cost exceeds the most that policy ${shown(policy)} can grant, ${limit}`
+    return error("WAIT_TOO_LONG", `${never}; lower the cost, or raise the limit`)
   }
   if (turn === undefined) {
     const holder = `policy ${shown(policy)} of limiter ${shown(limiter)}`

@@ -127,7 +127,7 @@ describe("acquire", () => {
     expect(await wait("a", { cost: 2 })).toMatchObject({
       code: "WAIT_TOO_LONG",
       message:
-        'the cost is more than "default" ever grants, 1: its turn would never come; ask for less, or raise the limit',
+        'the cost exceeds the most that policy "default" can grant, 1; lower the cost, or raise the limit',
       decision: { retryAfter: Number.POSITIVE_INFINITY },
     })
   })

@@ -123,7 +123,7 @@ export function waiting(store: Store, clock: Clock | undefined, maxWaiters: numb
         const reply = store.decide({ policies, count: 1, mode: "book", maxWait })
         if (!isPromise(reply)) return receive(line, waiter, reply, policies)
         return reply.then(
-          (told) => receive(line, waiter, told, policies),
+          (reply) => receive(line, waiter, reply, policies),
           (error: unknown) => fail(line, waiter, error),
         )
       } catch (error) {

@@ -157,7 +157,7 @@ const ways: Record<ErrorCode, Record<string, Way>> = {
     },
     "a cost that is never granted": {
       act: () => local().acquire("k", { cost: 2 }),
-      says: /; ask for less, or raise the limit$/,
+      says: /; lower the cost, or raise the limit$/,
     },
   },
   BLOCKED: {

@@ -75,7 +75,7 @@ function limitersOf(policy: Policy) {
         cost: 1,
       })
       const policies = [part("everybody", "all"), part("mine", key)]
-      const note = { place: { ref: policyRef("mine", "note"), key }, lasts: 1e9 }
+      const note = { ref: { ref: policyRef("mine", "note"), key }, lasts: 1e9 }
       const { granted } = await store.decide(
         mode === "book" ? { policies, count: 1, mode, maxWait: 1e6 } : { policies, count: 1, mode, note },
       )

@@ -287,10 +287,10 @@ export class GuardLaws {
     if (mode === "book" && source === "fallback") this.#alone?.admit(policies, reply.turn ?? at)
     if (mode !== "spend" && mode !== "reserve") return
     if (source === "fallback") {
-      this.#alone?.admit(policies, at, note?.place.ref.id)
+      this.#alone?.admit(policies, at, note?.ref.ref.id)
     } else {
       balance.admitted(from, policies)
-      admissions.admit(from, at, policies, note?.place.ref.id)
+      admissions.admit(from, at, policies, note?.ref.ref.id)
     }
   }
 

@@ -74,7 +74,7 @@ function listenAtBottom(inner: Store, owner: Owner, { wire, balance, cache }: La
     decide(request: StoreRequest) {
       const { policies, count, mode, maxWait = 0, note } = request
       const spends = mode === "spend" || mode === "book" || mode === "reserve"
-      const detail = mode === "book" || mode === "charge" ? maxWait : (note?.place.ref.id ?? "")
+      const detail = mode === "book" || mode === "charge" ? maxWait : (note?.ref.ref.id ?? "")
       return follow<StoreReply>(
         signatureOf(mode, policies, detail),
         count,

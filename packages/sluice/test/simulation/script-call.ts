@@ -149,11 +149,7 @@ export function runOn(store: MemoryStore, { mode, count, parts: policies, note }
       return told(store.decide({ policies, count: 1, mode, maxWait: number }), 1, mode)
     case "reserve": {
       const stateRef = note as StateRef
-      return told(
-        store.decide({ policies, count: 1, mode, note: { place: stateRef, lasts: number } }),
-        1,
-        mode,
-      )
+      return told(store.decide({ policies, count: 1, mode, note: { ref: stateRef, lasts: number } }), 1, mode)
     }
     case "leave":
       store.leave({ policies, at: list[0] as number, receipt: list.slice(1) })

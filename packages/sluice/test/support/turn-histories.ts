@@ -178,7 +178,7 @@ function settled(intents: readonly Intent[], partsOf: (intent: Intent) => Policy
                 count: 1,
                 mode: call,
                 note: {
-                  place: { ref: policyRef("parity", `reserved ${i}`), key: first.key },
+                  ref: { ref: policyRef("parity", `reserved ${i}`), key: first.key },
                   lasts: Math.max(Math.floor((periodOf(first.policy) * choice) / 6), 1),
                 },
               })
@@ -192,7 +192,7 @@ function settled(intents: readonly Intent[], partsOf: (intent: Intent) => Policy
       turns.push({ policies, at: reply.turn, receipt: reply.receipt })
     }
     if (operation.ask.note !== undefined && reply.granted > 0) {
-      reserved.push({ place: operation.ask.note.place, policies: policies })
+      reserved.push({ place: operation.ask.note.ref, policies: policies })
     }
     return call === "charge" ? [operation, peek()] : [operation]
   })

@@ -117,7 +117,7 @@ export function playActs(policy: Policy, acts: readonly Act[], change?: Change):
     else {
       const maxWait = maxWaitOf(policy, choice)
       const ref = policyRef("test", `reserved ${i}`)
-      const note = { place: { ref: ref, key: "key" }, lasts: 3 * periodOf(policy) }
+      const note = { ref: { ref: ref, key: "key" }, lasts: 3 * periodOf(policy) }
       const count = call === "spend" ? 1 + (choice % 3) : 1
       const reply = store.decide({
         policies,

@@ -157,14 +157,14 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
     reserve({ policies, note }: StoreRequest, now: number): void {
       if (note === undefined) return
       const reserved: Reserved = { expiresAt: now + note.lasts, debitedAt: sinceReset(policies, now) }
-      table.set(reservations, reservationRef(note.place), reserved, now)
+      table.set(reservations, reservationRef(note.ref), reserved, now)
     },
 
     settle({ ref, back, more, maxWait }: Settlement, now: number): boolean {
-      const place = reservationRef(ref)
-      const reserved = table.get(reservations, place) as Reserved | undefined
+      const noted = reservationRef(ref)
+      const reserved = table.get(reservations, noted) as Reserved | undefined
       if (reserved === undefined || reserved.expiresAt <= now) return false
-      table.set(reservations, place, undefined, now)
+      table.set(reservations, noted, undefined, now)
       giveBack(notReset(back, reserved.debitedAt, now), reserved.debitedAt, now)
       if (more.length > 0) charge({ policies: more, count: 1, mode: "charge", maxWait }, now)
       return true

@@ -83,7 +83,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       }
       if (mode === "book" || mode === "charge") return send({ policies, mode, count: maxWait })
       if (mode === "reserve" && note !== undefined) {
-        return send({ policies, mode, count: note.lasts, note: noteAt(note.place, "rs") })
+        return send({ policies, mode, count: note.lasts, note: noteAt(note.ref, "rs") })
       }
       return send({ policies, mode, count })
     },
