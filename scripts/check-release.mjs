@@ -43,10 +43,11 @@ const steps = [
       /github\.com/.test(JSON.stringify(manifest.repository ?? "")) ? undefined : "repository is missing",
   ],
   [
-    "@sluice/server has the version",
+    "@sluice/server has the version, and depends on it",
     () => {
-      const { version: served } = JSON.parse(read("packages/server/package.json"))
-      return served === version ? undefined : `packages/server/package.json has ${served}`
+      const { version: own, dependencies } = JSON.parse(read("packages/server/package.json"))
+      if (own === version && dependencies.sluice === version) return undefined
+      return `packages/server/package.json is ${own} and depends on sluice ${dependencies.sluice}`
     },
   ],
   [
