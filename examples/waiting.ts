@@ -2,7 +2,7 @@ import { createLimiter, leakyBucket, SluiceError } from "sluice"
 
 const limiter = createLimiter({
   name: "partner",
-  policy: leakyBucket({ capacity: 10, leak: 10, every: "1s" }), // one call every 100 ms, ten wait at the most
+  policy: leakyBucket({ capacity: 10, leak: 10, every: "1s" }), // one call every 100 ms, nine wait at the most
   maxWait: "5s",
 })
 

@@ -72,6 +72,24 @@ describe.each(Object.entries(stores))("a queue with gaps (%s)", (_, storeBy) => 
     expect(await spend(p(10))).toBe(0)
   })
 
+  test("the last turn, given up after units were given back, lets no more of them come back", async () => {
+    const { clock, store, under, spend, book } = rigOf(storeBy)
+    const one = under("p", tokenBucket({ capacity: 2, refill: 10, every: "1s" }), 1)
+    const spentAt = clock() * 1_000
+    await spend(one)
+    await spend(one)
+    await book(one)
+    const last = await book(one)
+    clock.advance(10)
+    await store.giveBack([one], spentAt)
+    await store.leave(last)
+    await store.giveBack([one], spentAt)
+    clock.advance(110)
+    // A turn came 20 ms ago. The bucket holds two, so one is left.
+    expect(await spend(one)).toBe(1)
+    expect(await spend(one)).toBe(0)
+  })
+
   test("a turn that is given up twice is free once", async () => {
     const { clock, store, under, spend, book } = rigOf(storeBy)
     const p = (cost: number) => under("p", bucket, cost)

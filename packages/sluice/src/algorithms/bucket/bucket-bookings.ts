@@ -2,6 +2,16 @@ import { wholeMilliseconds } from "../../clock.js"
 import type { BucketParameters } from "./bucket-parameters.js"
 import { type BucketState, type BucketView, stateOf } from "./bucket-state.js"
 
+type Queue = readonly [
+  place: number,
+  part: number,
+  last: number,
+  low: number,
+  anchor: number,
+  lapsesAt: number,
+  given: number,
+]
+
 export function queueState({ at, ahead, part, anchor, lapsesAt, last, low, given }: BucketView): number[] {
   return [at + ahead + given, part, last, low, anchor, anchor < 0 ? 0 : lapsesAt, given]
 }
@@ -11,7 +21,7 @@ export function restore(
   view: BucketView,
   queue: readonly number[],
 ): BucketState | undefined {
-  const [place, part, last, low, anchor, lapsesAt] = queue as [number, number, number, number, number, number]
+  const [place, part, last, low, anchor, lapsesAt, given] = queue as Queue
   const full = place - view.given
   if (Math.max(full + 1, lapsesAt) <= view.now) return undefined
   view.ahead = full - view.at
@@ -19,7 +29,8 @@ export function restore(
   const hadGap = view.low < 0
   // A turn that was admitted in a gap may be later than this one.
   view.last = hadGap ? Math.max(last, view.last) : last
-  view.low = hadGap ? view.low : low
+  // Less can be given back than then, by what was given back since.
+  view.low = hadGap ? view.low : Math.max(low - (view.given - given), 0)
   view.anchor = anchor
   view.lapsesAt = lapsesAt
   return stateOf(parameters, view, view.reach)
@@ -27,7 +38,7 @@ export function restore(
 
 /** The state at an earlier queue state. Steps are counted from its anchor for as long as turns are booked. */
 export function frontState(view: BucketView, parts: number, queue: readonly number[]): BucketState {
-  const [place, part, last, low, anchor, lapses] = queue as [number, number, number, number, number, number]
+  const [place, part, last, low, anchor, lapses] = queue as Queue
   const { given } = view
   const full = place - given
   const lapsesAt = lapses > view.now ? lapses : view.lapsesAt

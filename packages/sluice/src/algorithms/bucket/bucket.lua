@@ -244,9 +244,11 @@ do
 
   -- Puts the queue back to an earlier state.
   function bucket.restore(policy, view, state, index)
-    local place, part, last, low, anchor, lapses_at = spread(state)
+    local place, part, last, low, anchor, lapses_at, given = spread(state)
     local full = place - view.given
     if max(full + 1, lapses_at) <= now then return remove(index) end
+    -- Less can be given back than then, by what was given back since.
+    low = max(low - (view.given - given), 0)
     -- A turn that was admitted in a gap may be later than this one.
     if view.low == NONE then last, low = max(last, view.last), NONE end
     view.ahead, view.part, view.last, view.low = full - view.at, part, last, low
