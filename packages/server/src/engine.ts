@@ -2,7 +2,7 @@ import { createLimiter, type Limiter, memoryStore, type Policies, type Policy, t
 import { ioredis, redisStore } from "sluice/redis"
 import { createRules, type Rules } from "sluice/rules"
 import type { Config, DescriptorRule, Domain, LimiterConfig } from "./config/config.js"
-import { connectRedis } from "./redis-client.js"
+import { connectRedis, type RedisConfig } from "./redis-client.js"
 
 /** The limiters of a server, on one store. A reload changes them in place, so counters and waiters survive it. */
 export interface Engine {
@@ -33,6 +33,9 @@ export interface EngineOptions {
   /** Receives errors of the connection to Redis. */
   readonly onError?: (error: Error) => void
 }
+
+/** The longest timer of Node, in milliseconds: 24.8 days. A longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Creates the store and all limiters of a configuration. */
 export function createEngine(initial: Config, { onError = () => {} }: EngineOptions = {}): Engine {
@@ -70,7 +73,7 @@ export function createEngine(initial: Config, { onError = () => {} }: EngineOpti
       retired.delete(limiter)
       void limiter.close()
     }
-    setTimeout(end, maxWait).unref()
+    setTimeout(end, Math.min(maxWait, LONGEST_TIMER)).unref()
   }
 
   const apply = (next: Config) => {
@@ -127,15 +130,24 @@ function openStore({ store: config }: Config, onError: (error: Error) => void) {
     return { store, ping: async () => true, disconnect: async () => {} }
   }
   const client = connectRedis(config, onError)
-  const { prefix, delivery } = config
   return {
-    store: redisStore(ioredis(client), { prefix, delivery }),
+    store: storeOn(client, config),
     ping: () =>
       client.ping().then(
         () => true,
         () => false,
       ),
     disconnect: async () => client.disconnect(),
+  }
+}
+
+function storeOn(client: ReturnType<typeof connectRedis>, { prefix, delivery }: RedisConfig): Store {
+  try {
+    return redisStore(ioredis(client), { prefix, delivery })
+  } catch (error) {
+    // The connection would keep the process alive.
+    client.disconnect()
+    throw error
   }
 }
 

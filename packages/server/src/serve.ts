@@ -7,6 +7,7 @@ import type { Listener, ServerContext } from "./context.js"
 import { createEngine } from "./engine.js"
 import { listenGrpc } from "./grpc/grpc-server.js"
 import { KEEP_ALIVE, listenHttp } from "./http/http-server.js"
+import { listenError } from "./listen-error.js"
 import { gatherMetrics } from "./worker-metrics.js"
 
 /** Milliseconds after which no client that reads `Keep-Alive` uses an idle connection any more, with a second for the network. */
@@ -57,9 +58,12 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
   const listeners: Listener[] = []
   let closed: Promise<void> | undefined
-  const start = async (listen: typeof listenHttp, address: Config["listen"]["http"]) => {
+  const start = async (name: "http" | "grpc", listen: typeof listenHttp) => {
+    const address = config.listen[name]
     if (address === undefined) return undefined
-    const listener = await listen(context, address)
+    const listener = await listen(context, address).catch((error: Error) => {
+      throw listenError(name, address, error)
+    })
     listeners.push(listener)
     return listener.address
   }
@@ -77,8 +81,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 
   try {
-    const http = await start(listenHttp, config.listen.http)
-    const grpc = await start(listenGrpc, config.listen.grpc)
+    const http = await start("http", listenHttp)
+    const grpc = await start("grpc", listenGrpc)
     return {
       http,
       grpc,

@@ -8,13 +8,22 @@ const SOONEST = 1_000
 /** The signal that passes Ctrl-C on to workers. They ignore SIGINT itself, which a terminal sends to the whole group of processes. */
 export const INTERRUPT = "SIGUSR2"
 
+/** The message of a worker whose listeners are all open. */
+const STARTED = "sluice: started"
+
+/** In a worker: says that it serves. */
+export function reportStart(): void {
+  process.send?.(STARTED)
+}
+
 /**
  * Runs the same command in several processes that share the listeners. A process that dies is replaced. Signals go to all of them, so each
  * drains by itself.
  */
 export async function startWorkers(count: number, terminal: Terminal): Promise<ExitCode> {
   let isStopping = false
-  let hasListened = false
+  let hasStarted = false
+  let failure: number | undefined
   const started = new Map<Worker, number>()
 
   const fork = () => {
@@ -29,8 +38,9 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
   }
   const onHangUp = () => signalAll("SIGHUP")
   process.on("SIGHUP", onHangUp)
-  cluster.on("listening", () => {
-    hasListened = true
+  // Not the event "listening", which comes for the first of two listeners.
+  cluster.on("message", (_, message: unknown) => {
+    if (message === STARTED) hasStarted = true
   })
 
   return new Promise((resolve) => {
@@ -42,7 +52,7 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
     const endIfEmpty = () => {
       if (!isStopping || started.size > 0) return
       process.off("SIGHUP", onHangUp)
-      resolve(hasListened ? 0 : 3)
+      resolve(hasStarted ? 0 : exitCodeOf(failure))
     }
     terminal.signal.addEventListener("abort", stop)
     cluster.on("exit", (worker, code, signal) => {
@@ -50,14 +60,20 @@ export async function startWorkers(count: number, terminal: Terminal): Promise<E
       started.delete(worker)
       if (!isStopping) {
         terminal.err(`worker ${worker.process.pid} ended (${signal ?? code})\n`)
-        // If no worker has ever listened, the next ones would fail, too.
-        if (hasListened) setTimeout(fork, lived > SOONEST ? 0 : SOONEST)
+        failure ??= code
+        // If no worker has ever started, the next ones would fail, too.
+        if (hasStarted) setTimeout(fork, lived > SOONEST ? 0 : SOONEST)
         else stop()
       }
       endIfEmpty()
     })
     for (let i = 0; i < count; i += 1) fork()
   })
+}
+
+/** The command ends as its worker did. Without a worker that failed, it was interrupted. */
+function exitCodeOf(failure: number | undefined): ExitCode {
+  return failure === 1 || failure === 2 ? failure : 3
 }
 
 /**

@@ -1,6 +1,8 @@
+import { type AddressInfo, createServer, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, expect, test } from "vitest"
 import { startRedis } from "../../sluice/test/support/redis-server.js"
+import type { StoreConfig } from "../src/config/config.js"
 import { readConfig } from "../src/config/read-config.js"
 import { createEngine, type Engine } from "../src/engine.js"
 
@@ -54,6 +56,31 @@ test("a limiter that a reload removes is gone, and its waiters have their turns"
   engine.reload(configOf("limiters: {}"))
   expect(engine.limiter("api")).toBeUndefined()
   expect((await waiting).allowed).toBe(true)
+})
+
+test("waiters of a removed limiter have their turns, also if maxWait is longer than a timer of Node", async () => {
+  const policy = "{ algorithm: tokenBucket, capacity: 1, refill: 10, every: 1s }"
+  const engine = engineOf(configOf(`limiters: { api: { policy: ${policy}, maxWait: 30d } }`))
+  const limiter = api(engine)
+  await limiter.tryAcquire("k")
+  const waiting = limiter.acquire("k")
+  engine.reload(configOf("limiters: {}"))
+  expect((await waiting).allowed).toBe(true)
+})
+
+test("a Redis store that cannot be made leaves no connection behind", async () => {
+  const connections: Socket[] = []
+  const server = createServer((socket) => void connections.push(socket.on("error", () => {})))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  const config = configOf(`store: redis://127.0.0.1:${port}\nlimiters: {}`)
+  expect(() => createEngine({ ...config, store: { ...config.store, prefix: "{" } as StoreConfig })).toThrow(
+    "prefix",
+  )
+  await sleep(200)
+  expect(connections.filter(({ closed, readyState }) => !closed && readyState === "open")).toEqual([])
+  for (const socket of connections) socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
 })
 
 test("a reload with another outage policy makes a new limiter on the same counters", async () => {

@@ -2,11 +2,16 @@ import cluster from "node:cluster"
 import { fileURLToPath } from "node:url"
 import type { Address, Config } from "../config/config.js"
 import { loadSources, watchConfig } from "../config/load.js"
-import { parseAddress, readConfig, redisUrlProblem } from "../config/read-config.js"
+import { parseAddress } from "../config/read-address.js"
+import { readConfig } from "../config/read-config.js"
+import { redisUrlProblem } from "../config/read-store.js"
 import { withoutPassword } from "../config/without-password.js"
-import { type RunningServer, serve } from "../serve.js"
-import { startWorkers } from "../workers.js"
+import { withoutSecrets } from "../config/without-secrets.js"
+import { serve } from "../serve.js"
+import { reportStart, startWorkers } from "../workers.js"
 import { type Arguments, type Command, integerOption, optionOf, UsageError } from "./command.js"
+import { json, printable } from "./format.js"
+import { greeting } from "./greeting.js"
 
 const sample = fileURLToPath(new URL("../../sample.yaml", import.meta.url))
 
@@ -27,12 +32,15 @@ export const serveCommand: Command = {
     "sluice serve --config sluice.yaml --print-config",
   ],
   async run(args, terminal) {
+    const [word] = args.words
+    if (word !== undefined)
+      throw new UsageError(`serve takes no arguments, got ${printable(word)}; write --config <file>`)
     const paths = args.options.get("config") ?? [sample]
     const adapt = overrides(args)
     const sources = loadSources(paths)
     const config = adapt(readConfig(sources, terminal.env))
     if (args.options.has("print-config")) {
-      terminal.out(printed(config))
+      terminal.out(json(withoutSecrets(config)))
       return 0
     }
     const workers = integerOption(args, "workers", 1)
@@ -50,6 +58,7 @@ export const serveCommand: Command = {
     const onHangUp = () => reload()
     process.on("SIGHUP", onHangUp)
     const server = await serve(config, { isWorker: cluster.isWorker })
+    if (cluster.isWorker) reportStart()
     const watch = watchConfig(
       paths,
       (next) => server.reload(adapt(next)),
@@ -61,7 +70,9 @@ export const serveCommand: Command = {
     )
     reload = watch.reload
     if (hasHungUp) reload()
-    if (terminal.isInteractive || args.options.get("config") === undefined) terminal.err(greeting(server))
+    const isFirst = cluster.worker === undefined || cluster.worker.id === 1
+    if (isFirst && (terminal.isInteractive || args.options.get("config") === undefined))
+      terminal.err(greeting(server))
     await aborted(terminal.signal)
     watch.stop()
     process.off("SIGHUP", onHangUp)
@@ -84,48 +95,29 @@ function overrides(args: Arguments): (config: Config) => Config {
   const [http, grpc, redis] = [address("http"), address("grpc"), optionOf(args, "redis")]
   const problem = redis === undefined ? undefined : redisUrlProblem(redis)
   if (problem !== undefined) throw new UsageError(`--redis ${problem}, got ${withoutPassword(redis ?? "")}`)
+  const listenOf = ({ listen }: Config): Config["listen"] => {
+    const merged = {
+      http: http === "configured" ? listen.http : http,
+      grpc: grpc === "configured" ? listen.grpc : grpc,
+    }
+    if (merged.http === undefined && merged.grpc === undefined)
+      throw new UsageError(nothingToListenOn(http, grpc))
+    return merged
+  }
   return (config) => ({
     ...config,
-    listen: {
-      http: http === "configured" ? config.listen.http : http,
-      grpc: grpc === "configured" ? config.listen.grpc : grpc,
-    },
+    listen: listenOf(config),
     ...(redis !== undefined && {
       store: { type: "redis", servers: { url: redis }, prefix: undefined, delivery: undefined },
     }),
   })
 }
 
-/** The configuration as JSON, without secrets. */
-function printed(config: Config): string {
-  const hide = (key: string, value: unknown) => {
-    if (/token|password/i.test(key) && value !== undefined) return "(hidden)"
-    if (typeof value === "string" && /^rediss?:/.test(value)) return withoutPassword(value)
-    return value instanceof Map ? Object.fromEntries(value) : value
-  }
-  return `${JSON.stringify(config, hide, 2)}\n`
-}
-
-function greeting({ http, grpc, context }: RunningServer): string {
-  const { store, limiters } = context.engine.config
-  const where = store.type === "memory" ? "in memory" : "in Redis"
-  const lines = ["", `Sluice is running, with its state ${where}. Ctrl-C stops it.`]
-  if (http !== undefined) {
-    const [name = "api"] = limiters.keys()
-    const base = `http://${urlHost(http)}:${http.port}`
-    lines.push("", "Ask whether alice may go on, and look at what is left:", "")
-    const body = `-H 'content-type: application/json' -d '{"key":"alice"}'`
-    lines.push(`  curl -i ${base}/v1/limiters/${name}/acquire ${body}`)
-    lines.push(`  curl "${base}/v1/limiters/${name}/inspect?key=alice"`)
-    lines.push("", `HTTP:  ${base}   (API: /openapi.json, metrics: /metrics)`)
-  }
-  if (grpc !== undefined) lines.push(`gRPC:  ${urlHost(grpc)}:${grpc.port}   (Envoy's rate limit protocol)`)
-  return `${lines.join("\n")}\n\n`
-}
-
-function urlHost({ host }: Address): string {
-  if (host === "0.0.0.0" || host === "::") return "localhost"
-  return host.includes(":") ? `[${host}]` : host
+/** Says which options turned both listeners off. */
+function nothingToListenOn(http: unknown, grpc: unknown): string {
+  if (http === grpc) return "--http off and --grpc off leave nothing to listen on"
+  const [off, other] = http === undefined ? ["http", "grpc"] : ["grpc", "http"]
+  return `--${off} off leaves nothing to listen on, because the configuration turns ${other} off`
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -15,11 +15,6 @@ export const validateCommand: Command = {
     const paint = painter(terminal)
     try {
       const sources = loadSources(args.words)
-      if (sources.length === 0) {
-        throw new ConfigError(
-          args.words.map((file) => ({ file, line: 1, column: 1, message: "the folder has no .yaml files" })),
-        )
-      }
       const config = readConfig(sources, terminal.env)
       const sums = { files: sources.length, limiters: config.limiters.size, domains: config.domains.size }
       if (wantsJson(args)) {

@@ -162,6 +162,14 @@ export class Cursor {
   }
 }
 
+/** Reads a value if it is there. */
+export function optional<T>(
+  cursor: Cursor | undefined,
+  read: (cursor: Cursor) => T | undefined,
+): T | undefined {
+  return cursor?.exists ? read(cursor) : undefined
+}
+
 /** A value in a message: short, and a text in quotes. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return "nothing"

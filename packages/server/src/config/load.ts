@@ -4,21 +4,31 @@ import type { Config } from "./config.js"
 import { ConfigError } from "./problems.js"
 import { type ConfigSource, readConfig } from "./read-config.js"
 
-/** Reads files, and all .yaml and .yml files of folders. */
+/** Reads files, and all .yaml and .yml files of folders. A folder without any is refused: it would switch its limits off. */
 export function loadSources(paths: readonly string[]): ConfigSource[] {
   return paths.flatMap((path) => {
-    try {
-      if (!statSync(path).isDirectory()) return { name: path, text: readFileSync(path, "utf8") }
-      const names = readdirSync(path).filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
-      return names
-        .sort()
-        .map((name) => ({ name: join(path, name), text: readFileSync(join(path, name), "utf8") }))
-    } catch (error) {
-      const { code = "" } = error as { code?: string }
-      const said = { ENOENT: "there is no such file", EACCES: "the file cannot be read" }[code]
-      throw new ConfigError([{ file: path, line: 1, column: 1, message: said ?? String(error) }])
-    }
+    const found = read(path)
+    if (found.length === 0) throw problemOf(path, "the folder has no .yaml files")
+    return found
   })
+}
+
+function read(path: string): ConfigSource[] {
+  try {
+    if (!statSync(path).isDirectory()) return [{ name: path, text: readFileSync(path, "utf8") }]
+    const names = readdirSync(path).filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
+    return names
+      .sort()
+      .map((name) => ({ name: join(path, name), text: readFileSync(join(path, name), "utf8") }))
+  } catch (error) {
+    const { code = "" } = error as { code?: string }
+    const said = { ENOENT: "there is no such file", EACCES: "the file cannot be read" }[code]
+    throw problemOf(path, said ?? String(error))
+  }
+}
+
+function problemOf(file: string, message: string): ConfigError {
+  return new ConfigError([{ file, line: 1, column: 1, message }])
 }
 
 /** Milliseconds between two looks at the files. */

@@ -60,6 +60,21 @@ const files: readonly [what: string, text: string, problem: string][] = [
     "2:10: the variable NO_SUCH_VARIABLE is not set in the environment",
   ],
   [
+    "a file without any listener",
+    "listen:\n  http: false\n  grpc: false\n",
+    "2:3: listen must leave http or grpc on, or the server has nothing to do",
+  ],
+  [
+    "a prefix with braces",
+    "store:\n  url: redis://a\n  prefix: 'a{b}'\n",
+    '3:11: prefix must be a text without braces, got "a{b}"',
+  ],
+  [
+    "Sentinel without nodes",
+    "store:\n  sentinel:\n    name: m\n    nodes: []\n",
+    "4:12: nodes needs the address of at least one Sentinel",
+  ],
+  [
     "a store that is no URL",
     "store: localhost:6379\n",
     '1:8: store must be a URL such as redis://localhost:6379, got "localhost:6379"',
@@ -297,4 +312,22 @@ test("aliases that would repeat a small file into a huge one are refused", () =>
     lines.push(`${here}: &${here} [${Array(10).fill(`*${before}`).join(",")}]`)
   }
   expect(problemsOf(lines.join("\n")).join()).toContain("Excessive alias count")
+})
+
+test("a short token of the environment is a problem, as in a file", () => {
+  const problem =
+    "SLUICE_ADMIN_TOKEN:1:1: token must have at least 16 characters; `openssl rand -hex 24` makes one"
+  const problems = (text: string, token: string) => {
+    try {
+      readConfig([{ name: "f", text }], { SLUICE_ADMIN_TOKEN: token })
+      return ""
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const text = "limiters: {}\n"
+  expect(problems(text, "a")).toBe(problem)
+  expect(problems(text, "")).toBe("")
+  expect(problems(text, "0123456789abcdef")).toBe("")
+  expect(problems(`admin: { token: 0123456789abcdef }\n${text}`, "a")).toBe("")
 })

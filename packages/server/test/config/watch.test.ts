@@ -71,3 +71,16 @@ test("a folder stands for its .yaml and .yml files, in the order of their names"
 test("a file that is not there is a problem with its name", () => {
   expect(() => loadSources([join(folder, "none.yaml")])).toThrow("none.yaml:1:1: there is no such file")
 })
+
+test("a folder without .yaml files is refused, so that an emptied folder does not end all limits", async () => {
+  writeFileSync(join(folder, "c.txt"), "")
+  const problem = `${folder}:1:1: the folder has no .yaml files`
+  expect(() => loadSources([folder])).toThrow(problem)
+  const file = join(folder, "a.yaml")
+  writeFileSync(file, textOf(1))
+  const { configs, errors, reload, stop } = watched(folder)
+  rmSync(file)
+  reload()
+  expect([configs, errors]).toEqual([[], [problem]])
+  stop()
+})

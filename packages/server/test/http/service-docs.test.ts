@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { expect, test } from "vitest"
-import { configKeys, readConfig, storeKeys } from "../../src/config/read-config.js"
+import { configKeys, readConfig } from "../../src/config/read-config.js"
 import { limiterKeys } from "../../src/config/read-limiter.js"
+import { storeKeys } from "../../src/config/read-store.js"
 import { startHttp } from "./http-rig.js"
 
 const run = promisify(execFile)

@@ -64,6 +64,16 @@ test("--print-config hides the passwords of a Cluster, and a token of the enviro
   expect(program.stdout).not.toContain(token)
 })
 
+test("--print-config shows limiters and policies that are called token or password", async () => {
+  const policy = "{ algorithm: fixedWindow, limit: 7, window: 1h }"
+  const text = `limiters: { tokens: { policy: ${policy} }, api: { policy: { password: ${policy}, token: ${policy} } } }\n`
+  const program = sluice(["serve", "--config", temporaryFile("sluice.yaml", text), "--print-config"])
+  expect(await program.ended).toBe(0)
+  const { limiters: printed } = JSON.parse(program.stdout)
+  expect(printed.tokens.policy).toMatchObject({ limit: 7 })
+  expect(printed.api.policy).toMatchObject({ password: { limit: 7 }, token: { limit: 7 } })
+})
+
 test("the log at level info contains no key, no header of a client and no secret", async () => {
   const key = "secret-key-4711"
   const args = ["--config", temporaryFile("sluice.yaml", `admin: { token: "${token}" }\n${limiters}`)]

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
 import { Client, credentials } from "@grpc/grpc-js"
-import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
 import { command, type RedisServer, startRedis } from "../../../sluice/test/support/redis-server.js"
 import { freePort, until } from "../../../sluice/test/support/server-process.js"
 import { temporaryFile } from "../support/folder.js"
@@ -64,6 +65,7 @@ test("two workers on Redis share the listener and admit exactly the limit", asyn
 test("workers share the listener for gRPC, too", async () => {
   const port = await freePort()
   const service = await startWithWorkers(undefined, {}, ["--grpc", `127.0.0.1:${port}`])
+  await service.logged("gRPC listens", 2)
   const asIs = (bytes: Buffer) => bytes
   const check = () =>
     new Promise((resolve, reject) => {
@@ -81,6 +83,37 @@ test("workers share the listener for gRPC, too", async () => {
   expect(await service.stop()).toBe(0)
   await expect(check()).rejects.toThrow("UNAVAILABLE")
 })
+
+test("with several workers, the greeting is printed once", async () => {
+  const args = ["--redis", redis.url, "--workers", "2"]
+  const service = await startService(args, { port: await freePort() })
+  await service.logged("HTTP listens", 2)
+  await until("the greeting is there", async () => service.stderr.includes("Sluice is running"))
+  expect(await service.stop()).toBe(0)
+  expect(service.stderr.match(/Sluice is running/g)).toHaveLength(1)
+})
+
+test.each([1, 2])(
+  "a port that is taken ends %i workers with exit code 1 and names the address",
+  async (workers) => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => void taken.close())
+    const address = `127.0.0.1:${(taken.address() as AddressInfo).port}`
+    const free = `127.0.0.1:${await freePort()}`
+    for (const [http, grpc, name] of [
+      [address, "off", "http"],
+      [free, address, "grpc"],
+    ] as const) {
+      const args = ["--http", http, "--grpc", grpc, "--redis", redis.url, "--workers", `${workers}`]
+      const program = sluice(["serve", ...args])
+      expect(await program.ended, program.stderr).toBe(1)
+      expect(program.stderr).toContain(
+        `sluice serve: ${address} is in use; choose another address with --${name} or listen.${name}\n`,
+      )
+    }
+  },
+)
 
 test("several workers need Redis: with a memory store the command ends with exit code 2", async () => {
   const file = temporaryFile("sluice.yaml", text(1))
@@ -176,7 +209,7 @@ test("workers that cannot listen end the command instead of being replaced for e
   const file = temporaryFile("sluice.yaml", text(1))
   const args = ["serve", "--config", file, "--redis", redis.url, "--workers", "2", "--grpc", "off"]
   const second = sluice([...args, "--http", `127.0.0.1:${service.port}`])
-  expect(await second.ended).toBe(3)
+  expect(await second.ended).toBe(1)
   expect((await send(`${service.url}/healthz`)).status).toBe(200)
 })
 
