@@ -7,6 +7,8 @@ import type { Engine } from "./engine.js"
 export interface ServerContext {
   readonly engine: Engine
   readonly log: Logger
+  /** Logs an error of the store, with details that callers do not get. Other errors are ignored. */
+  readonly logStoreError: (error: unknown) => void
   /** All metrics of this process. */
   readonly metrics: Registry
   /** What `/metrics` answers: the metrics of this process, or of all workers. */

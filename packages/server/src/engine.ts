@@ -1,4 +1,12 @@
-import { createLimiter, type Limiter, memoryStore, type Policies, type Policy, type Store } from "sluice"
+import {
+  createLimiter,
+  type Limiter,
+  memoryStore,
+  type OutageChange,
+  type Policies,
+  type Policy,
+  type Store,
+} from "sluice"
 import { ioredis, redisStore } from "sluice/redis"
 import { createRules, type Rules } from "sluice/rules"
 import type { Config, DescriptorRule, Domain, LimiterConfig } from "./config/config.js"
@@ -32,15 +40,20 @@ interface Entry {
 export interface EngineOptions {
   /** Receives errors of the connection to Redis. */
   readonly onError?: (error: Error) => void
+  /** Called for each new connection to Redis. */
+  readonly onReady?: () => void
+  /** Called when a limiter loses its store, and when the store answers again. */
+  readonly onHealth?: (limiter: string, change: OutageChange) => void
 }
 
 /** The longest timer of Node, in milliseconds: 24.8 days. A longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Creates the store and all limiters of a configuration. */
-export function createEngine(initial: Config, { onError = () => {} }: EngineOptions = {}): Engine {
+export function createEngine(initial: Config, options: EngineOptions = {}): Engine {
+  const { onHealth = () => {} } = options
   let config = initial
-  const { store, ping, disconnect } = openStore(config, onError)
+  const { store, ping, disconnect } = openStore(config, options)
   const rules = createRules(store)
   const entries = new Map<string, Entry>()
   /** Limiters that a reload replaced or removed. They end when nobody waits there any more. */
@@ -58,7 +71,7 @@ export function createEngine(initial: Config, { onError = () => {} }: EngineOpti
         rules,
         mode,
         lease,
-        outage,
+        outage: { ...outage, onChange: (change) => onHealth(name, change) },
         maxWait,
         maxWaiters,
       }),
@@ -124,12 +137,12 @@ export function createEngine(initial: Config, { onError = () => {} }: EngineOpti
   }
 }
 
-function openStore({ store: config }: Config, onError: (error: Error) => void) {
+function openStore({ store: config }: Config, { onError = () => {}, onReady }: EngineOptions) {
   if (config.type === "memory") {
     const store: Store = memoryStore({ maxKeys: config.maxKeys })
     return { store, ping: async () => true, disconnect: async () => {} }
   }
-  const client = connectRedis(config, onError)
+  const client = connectRedis(config, onError, onReady)
   return {
     store: storeOn(client, config),
     ping: () =>

@@ -4,15 +4,26 @@ import type { StoreConfig } from "./config/config.js"
 
 export type RedisConfig = Extract<StoreConfig, { type: "redis" }>
 
-/** Connects to Redis with the settings under which no call is ever sent twice. */
-export function connectRedis({ servers }: RedisConfig, onError: (error: Error) => void): Redis | Cluster {
+/** Connects to Redis with the settings under which no call is ever sent twice. `onReady` is called for each new connection. */
+export function connectRedis(
+  { servers }: RedisConfig,
+  onError: (error: Error) => void,
+  onReady: () => void = () => {},
+): Redis | Cluster {
   const client = clientOf(servers)
   client.on("error", onError)
+  client.on("ready", onReady)
   return client
 }
 
+/** ioredis waits up to 5 seconds between two attempts by default, while requests fail. */
+const settings = {
+  ...ioredisSettings,
+  retryStrategy: (attempt: number) => Math.min(50 * attempt, 1_000),
+}
+
 function clientOf(servers: RedisConfig["servers"]): Redis | Cluster {
-  if ("url" in servers) return new Redis({ ...optionsOf(servers.url), ...ioredisSettings })
+  if ("url" in servers) return new Redis({ ...optionsOf(servers.url), ...settings })
   if ("cluster" in servers) {
     const nodes = servers.cluster.map(optionsOf)
     // Nodes that the Cluster names later have the same user and password as the first.
@@ -25,7 +36,7 @@ function clientOf(servers: RedisConfig["servers"]): Redis | Cluster {
   }
   const { name, nodes, password, sentinelPassword } = servers.sentinel
   return new Redis({
-    ...ioredisSettings,
+    ...settings,
     name,
     sentinels: [...nodes],
     ...(password !== undefined && { password }),

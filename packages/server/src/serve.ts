@@ -8,6 +8,8 @@ import { createEngine } from "./engine.js"
 import { listenGrpc } from "./grpc/grpc-server.js"
 import { KEEP_ALIVE, listenHttp } from "./http/http-server.js"
 import { listenError } from "./listen-error.js"
+import { outageLog } from "./outage-log.js"
+import { storeErrorLog } from "./store-errors.js"
 import { gatherMetrics } from "./worker-metrics.js"
 
 /** Milliseconds after which no client that reads `Keep-Alive` uses an idle connection any more, with a second for the network. */
@@ -18,7 +20,7 @@ export interface RunningServer {
   readonly http: Listener["address"] | undefined
   readonly grpc: Listener["address"] | undefined
   readonly context: ServerContext
-  /** Takes a new configuration. Listeners, the store and the token stay as they are until a restart. */
+  /** Takes a new configuration. Listeners, the store and the form of the headers stay as they are until a restart. */
   reload(config: Config): void
   /** Waits for `http.shutdownDelay`, drains the listeners, gives leases back and closes the store. */
   close(options?: CloseOptions): Promise<void>
@@ -42,14 +44,13 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const metrics = new Registry()
   const stopMetrics = prometheus(metrics)
   collectDefaultMetrics({ register: metrics })
-  const engine = createEngine(config, {
-    onError: once((error) => log.warn({ error: error.message }, "Redis")),
-  })
+  const engine = createEngine(config, outageLog(log))
   const [stopping, draining] = [new AbortController(), new AbortController()]
   const counted = topKeys({ store: engine.store, every: "1s" })
   const context: ServerContext = {
     engine,
     log,
+    logStoreError: storeErrorLog(log),
     metrics,
     metricsText: isWorker ? gatherMetrics(metrics) : () => metrics.metrics(),
     topKeys: counted,
@@ -69,7 +70,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 
   const close = async ({ isPrompt = false }: CloseOptions = {}) => {
-    const { shutdownDelay, drain } = config.http
+    const { shutdownDelay, drain } = engine.config.http
     stopping.abort()
     if (!isPrompt && shutdownDelay > 0) await delay(shutdownDelay)
     draining.abort()
@@ -88,7 +89,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       grpc,
       context,
       reload(next) {
-        for (const warning of engine.reload(next)) log.warn(warning)
+        for (const warning of [...engine.reload(next), ...needRestart(config, next)]) log.warn(warning)
+        if (options.log === undefined) log.level = next.log.level
         log.info({ limiters: next.limiters.size, domains: next.domains.size }, "configuration reloaded")
       },
       close(options) {
@@ -102,12 +104,11 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
-/** Calls a function at most once per message. */
-function once(call: (error: Error) => void): (error: Error) => void {
-  const messages = new Set<string>()
-  return (error) => {
-    if (messages.has(error.message) || messages.size >= 1_000) return
-    messages.add(error.message)
-    call(error)
-  }
+/** Warnings about changes that a running server cannot take, compared with the configuration that it started with. */
+function needRestart(started: Config, next: Config): string[] {
+  const differs = (a: unknown, b: unknown) => JSON.stringify(a) !== JSON.stringify(b)
+  return [
+    ...(differs(started.listen, next.listen) ? ["listen"] : []),
+    ...(differs(started.http.headers, next.http.headers) ? ["http.headers"] : []),
+  ].map((what) => `${what} has changed in the file; restart the server to use it`)
 }

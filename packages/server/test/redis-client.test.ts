@@ -1,3 +1,4 @@
+import type { Redis } from "ioredis"
 import { expect, test } from "vitest"
 import { command, startRedis } from "../../sluice/test/support/redis-server.js"
 import { connectRedis, optionsOf } from "../src/redis-client.js"
@@ -33,4 +34,29 @@ test("a connection uses the password and the database of its URL, and never send
     client.disconnect()
     await server.stop()
   }
+})
+
+test.each([
+  ["a server", { url: "redis://127.0.0.1:1" }],
+  [
+    "Sentinel",
+    {
+      sentinel: {
+        name: "m",
+        nodes: [{ host: "127.0.0.1", port: 1 }],
+        password: undefined,
+        sentinelPassword: undefined,
+      },
+    },
+  ],
+] as const)("a connection to %s is tried again at least once a second", (_, servers) => {
+  const client = connectRedis(
+    { type: "redis", servers, prefix: undefined, delivery: undefined },
+    () => {},
+  ) as Redis
+  client.disconnect()
+  const { retryStrategy } = client.options
+  const pauses = Array.from({ length: 100 }, (_, i) => retryStrategy?.(i + 1))
+  expect(pauses[0]).toBeLessThanOrEqual(250)
+  expect(Math.max(...pauses.map(Number))).toBeLessThanOrEqual(1_000)
 })

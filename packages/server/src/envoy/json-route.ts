@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify"
 import { SluiceError } from "sluice"
 import type { ServerContext } from "../context.js"
 import { problemBody, sendProblem } from "../http/problem.js"
+import { messageForCaller } from "../store-errors.js"
 import { InvalidRequest, type RateLimitResponse } from "./messages.js"
 import { readRequest } from "./read-json.js"
 import { shouldRateLimit } from "./should-rate-limit.js"
@@ -19,8 +20,8 @@ export const envoyJson = (context: ServerContext) => async (app: FastifyInstance
       if (error instanceof InvalidRequest) return sendProblem(reply, problemBody(400, error.message))
       if (!(error instanceof SluiceError)) throw error
       // Envoy's own server has no 503 here.
-      context.log.debug({ code: error.code }, error.message)
-      return sendProblem(reply, problemBody(500, error.message, error.code))
+      context.logStoreError(error)
+      return sendProblem(reply, problemBody(500, messageForCaller(error), error.code))
     }
   })
 }

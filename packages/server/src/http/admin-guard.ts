@@ -3,12 +3,21 @@ import type { FastifyRequest, onRequestHookHandler } from "fastify"
 import { HttpProblem } from "./problem.js"
 
 /**
- * Lets only operators pass. With a token, the request must carry it. Without one, both the listener and the request's Host must be
+ * Lets only operators pass. The token is that of the configuration in force. With a token, the request must carry it. Without one, both the listener and the request's Host must be
  * loopback: a web page can make a browser call a loopback address, but not under that name.
  */
-export function adminGuard(token: string | undefined, listenHost: string): onRequestHookHandler {
-  const check = token === undefined ? localCheck(listenHost) : tokenCheck(token)
+export function adminGuard(tokenInForce: () => string | undefined, listenHost: string): onRequestHookHandler {
+  const checkFor = (token: string | undefined) =>
+    token === undefined ? localCheck(listenHost) : tokenCheck(token)
+  let known = tokenInForce()
+  let check = checkFor(known)
   return (request, _, done) => {
+    const token = tokenInForce()
+    // A reload has changed it.
+    if (token !== known) {
+      known = token
+      check = checkFor(token)
+    }
     const problem = check(request)
     if (problem === undefined) done()
     else done(problem)

@@ -52,7 +52,7 @@ const requestSchema = objectSchema(
 const resultSchema = { type: "object", properties: { decision: decisionSchema, problem: problemSchema } }
 
 /** Many decisions in one call. */
-export function batchRoutes({ engine }: ServerContext, responder: Responder): Route[] {
+export function batchRoutes({ engine, logStoreError }: ServerContext, responder: Responder): Route[] {
   /** Checks a request without charging anything. */
   const check = (request: BatchRequest, index: number): Checked => {
     const limiter = engine.limiter(request.limiter)
@@ -75,8 +75,9 @@ export function batchRoutes({ engine }: ServerContext, responder: Responder): Ro
         : limiter.tryAcquire(request.key, options))
       return { decision }
     } catch (error) {
-      if (error instanceof SluiceError) return { problem: problemOf(error, responder).body }
-      throw error
+      if (!(error instanceof SluiceError)) throw error
+      logStoreError(error)
+      return { problem: problemOf(error, responder).body }
     }
   }
 

@@ -34,7 +34,7 @@ export interface AppOptions {
 
 /** The HTTP server with all routes. */
 export function createApp(context: ServerContext, options: AppOptions): FastifyInstance {
-  const { engine, log } = context
+  const { engine } = context
   const { listenHost, isClosing } = options
   const keepAlive = `timeout=${options.keepAlive / 1_000}`
   const responder = createResponder({ form: engine.config.http.headers })
@@ -62,7 +62,7 @@ export function createApp(context: ServerContext, options: AppOptions): FastifyI
 
   // A browser sends text/plain to any site without asking that site first.
   app.removeContentTypeParser("text/plain")
-  app.setErrorHandler(errorHandler(log, responder))
+  app.setErrorHandler(errorHandler(context, responder))
   app.setNotFoundHandler((request, reply) => {
     sendProblem(
       reply,
@@ -95,7 +95,11 @@ export function createApp(context: ServerContext, options: AppOptions): FastifyI
     handler: async (_, reply) => reply.type("application/json").send(document),
   }
   const document = JSON.stringify(openApiDocument([...routes, envoyOperation, documentRoute]))
-  register(app, [...routes, documentRoute], adminGuard(engine.config.admin.token, listenHost))
+  register(
+    app,
+    [...routes, documentRoute],
+    adminGuard(() => engine.config.admin.token, listenHost),
+  )
   app.register(envoyJson(context))
   return app
 }

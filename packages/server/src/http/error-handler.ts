@@ -1,7 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
-import type { Logger } from "pino"
 import { SluiceError } from "sluice"
 import type { HeaderFields, Responder } from "sluice/http"
+import type { ServerContext } from "../context.js"
+import { messageForCaller } from "../store-errors.js"
 import { denialDetail } from "./decision-reply.js"
 import { HttpProblem, type ProblemBody, problemBody, sendProblem } from "./problem.js"
 import { validationDetail } from "./validation-detail.js"
@@ -9,12 +10,13 @@ import { validationDetail } from "./validation-detail.js"
 type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void
 
 /** Answers every error with a problem. Only an unexpected one is logged as an error. */
-export function errorHandler(log: Logger, responder: Responder): ErrorHandler {
+export function errorHandler({ log, logStoreError }: ServerContext, responder: Responder): ErrorHandler {
   return (error, request, reply) => {
     const { body, headers } = problemOf(error, responder)
     const route = request.routeOptions.url
     if (body.status === 500) log.error({ err: error, route }, "a request failed")
     else log.debug({ status: body.status, code: body.code, route }, body.detail)
+    logStoreError(error)
     sendProblem(reply, body, headers)
   }
 }
@@ -34,13 +36,17 @@ export function problemOf(error: FastifyError | SluiceError | HttpProblem, respo
   return { body: problemBody(500, "the server failed in a way that it should not; its log says more") }
 }
 
-function ofLimiter({ code, message, decision }: SluiceError, responder: Responder): Answer {
+function ofLimiter(error: SluiceError, responder: Responder): Answer {
+  const { code, message, decision } = error
   if (code.startsWith("INVALID_")) return { body: problemBody(400, message, code) }
   if (code.startsWith("STORE_") || decision === undefined) {
     const { headers, problem } = responder.outage()
     // A closed limiter belongs to a server that ends or reloads. It has charged nothing.
     const told = code.startsWith("STORE_") ? code : "STORE_REFUSED"
-    return { headers, body: { ...problem, detail: message, code: told, ...(decision && { decision }) } }
+    return {
+      headers,
+      body: { ...problem, detail: messageForCaller(error), code: told, ...(decision && { decision }) },
+    }
   }
   const problem = responder.problem(decision)
   return {

@@ -189,6 +189,7 @@ test("a store that does not answer is 500", async () => {
   const payload = { domain: "d", descriptors: [on("k", "x")] }
   const response = await another.inject({ method: "POST", url: "/json", payload })
   expect([response.statusCode, response.json().code]).toEqual([500, expect.stringMatching(/^STORE_/)])
+  expect(response.json().detail).toMatch(/^the store (does|did) not answer /)
   await another.close()
   await broken.engine.close()
 })

@@ -6,6 +6,7 @@ import { readConfig } from "../../src/config/read-config.js"
 import type { Listener, ServerContext } from "../../src/context.js"
 import { createEngine, type Engine } from "../../src/engine.js"
 import { listenHttp } from "../../src/http/http-server.js"
+import { storeErrorLog } from "../../src/store-errors.js"
 
 export const defaultConfig = `
 limiters:
@@ -67,6 +68,7 @@ export async function startHttp(options: RigOptions = {}): Promise<HttpRig> {
   const context: ServerContext = {
     engine,
     log: logger,
+    logStoreError: storeErrorLog(logger),
     metrics,
     metricsText: () => metrics.metrics(),
     topKeys: topKeys(),

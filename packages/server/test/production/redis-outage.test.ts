@@ -141,3 +141,64 @@ test("a service that starts without Redis answers by its outage policy, and uses
     async () => (await acquire(service, "throw", { key: "a" })).status === 200,
   )
 })
+
+const lost = "no connection to Redis"
+const unanswered = "the store does not answer; the outage policy applies"
+
+test("each outage is logged once, and so is its end", async () => {
+  const service = await startService(["--config", temporaryFile("sluice.yaml", text), "--redis", redis.url])
+  const count = (message: string) => service.log.filter(({ msg }) => msg === message).length
+  await until(
+    "Redis answers",
+    async () => (await acquire(service, "open", { key: "a" })).json.degraded === false,
+  )
+  for (const outage of [1, 2]) {
+    await redis.kill()
+    const { level, error } = await service.logged(lost, outage)
+    expect([level, error]).toEqual([40, expect.stringContaining("ECONNREFUSED")])
+    for (let i = 0; i < 20; i += 1) await acquire(service, "open", { key: "a" })
+    expect(await service.logged(unanswered, outage)).toMatchObject({ level: 40, limiter: "open" })
+    await redis.restart()
+    expect(await service.logged("Redis is back", outage)).toMatchObject({ level: 30 })
+    await until("the limiter uses Redis again", async () => {
+      await acquire(service, "open", { key: "a" })
+      return count("the store answers again") === outage
+    })
+    expect([count(lost), count(unanswered), count("Redis is back")]).toEqual([outage, outage, outage])
+  }
+})
+
+test("a Redis that freezes is logged, although the connection stays open", async () => {
+  const service = await startService(["--config", temporaryFile("sluice.yaml", text), "--redis", redis.url])
+  await until(
+    "Redis answers",
+    async () => (await acquire(service, "open", { key: "a" })).json.degraded === false,
+  )
+  process.kill(redis.pid, "SIGSTOP")
+  try {
+    for (let i = 0; i < 10; i += 1) await acquire(service, "open", { key: "a" })
+    expect(await service.logged(unanswered)).toMatchObject({ level: 40, limiter: "open" })
+  } finally {
+    process.kill(redis.pid, "SIGCONT")
+  }
+})
+
+test("a caller is told what to do in an outage, and the log has the details", async () => {
+  const file = temporaryFile("sluice.yaml", text.replaceAll(`${DEADLINE}ms`, "1s"))
+  const service = await startService(["--config", file, "--redis", "redis://127.0.0.1:1"])
+  const { json } = await acquire(service, "throw", { key: "a" })
+  expect(json).toMatchObject({
+    code: "STORE_REFUSED",
+    detail:
+      "the store does not answer or refuses the call; nothing was changed, so it is safe to send the request again",
+  })
+  const batch = await send(`${service.url}/v1/batch`, {
+    body: { requests: [{ limiter: "throw", key: "a" }] },
+  })
+  expect(batch.json.results[0].problem.detail).toBe(json.detail)
+  expect(await service.logged("a call to the store failed")).toMatchObject({
+    level: 40,
+    code: "STORE_REFUSED",
+    error: expect.stringContaining("enableOfflineQueue"),
+  })
+})

@@ -1,8 +1,12 @@
 import { renameSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
-import { expect, test } from "vitest"
+import { pino } from "pino"
+import { expect, onTestFinished, test } from "vitest"
+import { until } from "../../../sluice/test/support/server-process.js"
+import { readConfig } from "../../src/config/read-config.js"
+import { serve } from "../../src/serve.js"
 import { temporaryFile } from "../support/folder.js"
-import { acquire } from "../support/http.js"
+import { acquire, send } from "../support/http.js"
 import { startService } from "../support/service.js"
 
 const text = (limit: number, algorithm = "fixedWindow") =>
@@ -64,4 +68,46 @@ test("a changed algorithm is logged as a warning, because it starts with empty s
   expect(warnings).toEqual([
     "limiter api, policy default: fixedWindow became slidingLog, which starts with empty state",
   ])
+})
+
+const admin = (token: string, more = "") => `admin: { token: ${token} }\n${more}${text(5)}`
+const [oldToken, newToken] = ["the-old-token-of-admins", "the-new-token-of-admins"]
+
+test("a new token is in force after a reload, and the old one no longer is", async () => {
+  const file = temporaryFile("sluice.yaml", admin(oldToken))
+  const service = await startService(["--config", file])
+  const statusWith = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await send(`${service.url}/v1/limiters`, { headers })).status
+  }
+  expect([await statusWith(oldToken), await statusWith(newToken)]).toEqual([200, 401])
+  replace(file, admin(newToken))
+  await service.logged("configuration reloaded")
+  expect([await statusWith(oldToken), await statusWith(newToken)]).toEqual([401, 200])
+})
+
+test("a reload takes the level of the log, and warns of what needs a restart", async () => {
+  const file = temporaryFile("sluice.yaml", text(5))
+  const service = await startService(["--config", file])
+  const listen = 'listen: { http: "127.0.0.1:7777", grpc: "127.0.0.1:7778" }'
+  replace(file, `${listen}\nhttp: { headers: legacy, drain: 1s }\nlog: { level: debug }\n${text(5)}`)
+  await service.logged("configuration reloaded")
+  const warnings = () => service.log.filter(({ level }) => level === 40).map(({ msg }) => msg)
+  // The command line says where to listen, so listen has not changed.
+  expect(warnings()).toEqual(["http.headers has changed in the file; restart the server to use it"])
+  await acquire(service, "none", { key: "a" })
+  await until("the log has details", async () => service.log.some(({ level }) => level === 20))
+})
+
+test("a reload with another address warns that it needs a restart", async () => {
+  const configOf = (port: number) =>
+    readConfig([{ name: "f", text: `listen: { http: "127.0.0.1:${port}", grpc: false }\n${text(5)}` }], {})
+  const lines: string[] = []
+  const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+  const server = await serve(configOf(0), { log })
+  onTestFinished(() => server.close({ isPrompt: true }))
+  server.reload(configOf(0))
+  expect(lines).toEqual([])
+  server.reload(configOf(7_777))
+  expect(lines).toEqual(["listen has changed in the file; restart the server to use it"])
 })

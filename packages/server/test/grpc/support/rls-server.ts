@@ -17,6 +17,7 @@ export function contextOf(text: string) {
   const context: ServerContext = {
     engine,
     log: pino({ level: "silent" }),
+    logStoreError: () => {},
     metrics: new Registry(),
     metricsText: async () => "",
     topKeys: undefined as never,
