@@ -13,7 +13,7 @@ import {
 import { json, printable, table } from "./format.js"
 import { readPolicyOption } from "./read-policy-option.js"
 import { moment, ruleWords, targetWords } from "./rule-words.js"
-import { clientOf, serverOptions } from "./server-options.js"
+import { checkLimiter, clientOf, serverOptions } from "./server-options.js"
 
 const actions = ["list", "set", "block", "allow", "remove", "history"] as const
 type Action = (typeof actions)[number]
@@ -149,6 +149,8 @@ async function list(
   terminal: Terminal,
 ): Promise<0> {
   const rules = await client.rules.list({ limiter })
+  // A limiter that the configuration no longer has may still have rules.
+  if (rules.length === 0 && limiter !== undefined) await checkLimiter(client, limiter)
   if (wantsJson(args)) terminal.out(json(rules))
   else if (rules.length === 0) terminal.out("There are no rules.\n")
   else {
@@ -165,6 +167,7 @@ async function history(
   terminal: Terminal,
 ): Promise<0> {
   const changes = await client.rules.history({ limiter, count: integerOption(args, "count", 20) })
+  if (changes.length === 0 && limiter !== undefined) await checkLimiter(client, limiter)
   if (wantsJson(args)) terminal.out(json(changes))
   else if (changes.length === 0) terminal.out("There were no changes.\n")
   else {

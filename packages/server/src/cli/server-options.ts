@@ -30,6 +30,15 @@ export function limiterAndKey({ words }: Arguments, command: string): [limiter: 
   return [limiter, key]
 }
 
+/** Throws unless the server has the limiter. For calls that would otherwise show nothing for a misspelt name. */
+export async function checkLimiter(client: Client, name: string): Promise<void> {
+  const names = (await client.limiters()).map((each) => each.name)
+  if (names.includes(name)) return
+  const known =
+    names.length === 0 ? "there are none" : `there are ${names.map((each) => printable(each)).join(", ")}`
+  throw new UsageError(`no limiter is called ${printable(name)}; ${known}`)
+}
+
 /** Reads `--cost 5`, or `--cost requests=1,bytes=500` for several policies. */
 export function costOption(args: Arguments): Cost<Policies> | undefined {
   const texts = args.options.get("cost")?.flatMap((text) => text.split(","))

@@ -47,7 +47,8 @@ export const simulateCommand: Command = {
       throw new UsageError("simulate takes one log; join several: cat *.log | sluice simulate … -")
     const options = optionsOf(args, terminal)
     const { input, size } = await open(path, terminal)
-    const report = await simulate(withProgress(readLines(input), size, terminal), options)
+    const lines = readLines(unpacked(input, path))
+    const report = await simulate(withProgress(lines, size, terminal), options)
     const interrupted = terminal.signal.aborted
     if (wantsJson(args)) terminal.out(json({ ...report, interrupted }))
     else terminal.out(reportText(report, painter(terminal)))
@@ -115,14 +116,33 @@ async function open(
 ): Promise<{ input: AsyncIterable<Uint8Array>; size: number | undefined }> {
   if (path === "-") return { input: terminal.input ?? process.stdin, size: undefined }
   try {
-    const { size } = await stat(path)
+    const found = await stat(path)
+    if (found.isDirectory()) {
+      const [name, how] = [printable(path), `cat ${printable(path)}/* | sluice simulate … -`]
+      throw new UsageError(`${name} is a folder; join its logs: ${how}`)
+    }
+    const { size } = found
     const input = createReadStream(path, { highWaterMark: 256 * 1_024 })
     await new Promise((resolve, reject) => input.once("open", resolve).once("error", reject))
     return { input, size }
   } catch (error) {
+    if (error instanceof UsageError) throw error
     const { code = "" } = error as NodeJS.ErrnoException
     throw new UsageError(
       `${printable(path)} cannot be read: ${{ ENOENT: "there is no such file" }[code] ?? code}`,
     )
+  }
+}
+
+/** Passes an input on, and refuses one in gzip, which begins with the bytes 1f 8b. */
+async function* unpacked(input: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
+  let isFirst = true
+  for await (const chunk of input) {
+    if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b) {
+      const [what, file] = path === "-" ? ["standard input", "…"] : [printable(path), printable(path)]
+      throw new UsageError(`${what} is packed with gzip; unpack it: zcat ${file} | sluice simulate … -`)
+    }
+    isFirst = false
+    yield chunk
   }
 }

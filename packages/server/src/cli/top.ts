@@ -3,7 +3,7 @@ import type { Client } from "sluice/client"
 import type { TopKeysReport } from "sluice/telemetry"
 import { type Command, integerOption, optionOf, type Terminal, UsageError, wantsJson } from "./command.js"
 import { json, painter, printable } from "./format.js"
-import { clientOf, serverOptions } from "./server-options.js"
+import { checkLimiter, clientOf, serverOptions } from "./server-options.js"
 import { type TopRows, topRows, topText } from "./top-table.js"
 
 /** The server is asked for more keys than are shown, so that a key that rises has an earlier count. */
@@ -32,7 +32,7 @@ export const topCommand: Command = {
       await watch(client, view, terminal, optionOf(args, "server"))
       return 0
     }
-    const first = await sample(client, asked)
+    const first = await firstSample(client, view)
     await pause(view.interval, terminal.signal)
     const rows = rowsBetween(first, await sample(client, asked), view)
     terminal.out(wantsJson(args) ? json(rows) : `${topText(rows, painter(terminal)).join("\n")}\n`)
@@ -57,6 +57,14 @@ async function sample(client: Client, asked: number): Promise<Sample> {
   return { at: performance.now(), reports }
 }
 
+/** Throws if neither this server nor another one on its store has the limiter. */
+async function firstSample(client: Client, { limiter, asked }: View): Promise<Sample> {
+  const first = await sample(client, asked)
+  const isCounted = first.reports.some((report) => report.limiter === limiter)
+  if (limiter !== undefined && !isCounted) await checkLimiter(client, limiter)
+  return first
+}
+
 function rowsBetween(before: Sample | undefined, now: Sample, view: View): TopRows {
   const seconds = before === undefined ? 1 : (now.at - before.at) / 1_000
   return topRows(now.reports, before?.reports, seconds, view)
@@ -75,7 +83,7 @@ async function watch(
 ): Promise<void> {
   const paint = painter(terminal)
   // The first failure ends the command. A later one is shown, and the next sample may succeed.
-  let last = await sample(client, view.asked)
+  let last = await firstSample(client, view)
   let rows = rowsBetween(undefined, last, view)
   let problem = ""
   terminal.out(enter)

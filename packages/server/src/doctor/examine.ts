@@ -13,6 +13,7 @@ import {
   checkReplication,
   checkVersion,
 } from "./server-checks.js"
+import { unreachable } from "./unreachable.js"
 
 export interface Examination {
   /** Whether the server answered at all. */
@@ -49,7 +50,7 @@ export async function examine(url: string, prefix = "sluice"): Promise<Examinati
     }
     // The right to PING is not needed for decisions.
     if (pong.error !== undefined && !isForbidden(pong.error)) {
-      return { isReachable: false, findings: [finding("connection", "problem", errors[0] ?? pong.error)] }
+      return { isReachable: false, findings: [unreachable(url, errors[0] ?? pong.error)] }
     }
     return { isReachable: true, findings: [settings, ...(await examineConnected(client, prefix))] }
   } finally {

@@ -9,8 +9,19 @@ import { shouldRateLimit } from "./should-rate-limit.js"
 
 const LARGEST_BODY = 65_536
 
-/** A Fastify plugin with `POST /json`, which is Envoy's rate limit protocol as JSON. It answers 200, or 429 if a limit is over. */
+/**
+ * A Fastify plugin with `POST /json`, which is Envoy's rate limit protocol as JSON. It answers 200, or 429 if a limit is over. As Envoy's own
+ * server, it reads a body of any type as JSON. From a web page it takes only JSON: a page can send other types to any site unasked.
+ */
 export const envoyJson = (context: ServerContext) => async (app: FastifyInstance) => {
+  app.addHook("onRequest", (request, reply, done) => {
+    const { headers } = request.raw
+    if (/^application\/json\b/i.test(headers["content-type"] ?? "")) return done()
+    if (headers.origin !== undefined)
+      return sendProblem(reply, problemBody(415, "a web page must send Content-Type: application/json"))
+    headers["content-type"] = "application/json"
+    done()
+  })
   app.post("/json", { bodyLimit: LARGEST_BODY }, async ({ body }, reply) => {
     try {
       const response = await shouldRateLimit(context, readRequest(body))

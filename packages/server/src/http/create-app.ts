@@ -20,6 +20,7 @@ import { ruleRoutes } from "./rule-routes.js"
 import { openObject, problemSchema } from "./schemas.js"
 
 const BODY_LIMIT = 64 * 1024
+const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
 /** Names of limiters may be as long as the path of a descriptor. */
 const LONGEST_PARAMETER = 4_096
 
@@ -133,6 +134,13 @@ function register(
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser("*", (_, __, done) => done(null))
+    // Fastify refuses a malformed type even without a body.
+    scope.addHook("onRequest", ({ raw }, _, done) => {
+      const type = raw.headers["content-type"]
+      if (type !== undefined && !mediaType.test(type))
+        raw.headers["content-type"] = "application/octet-stream"
+      done()
+    })
     for (const route of routes) if (route.ignoresBody === true) add(scope, route)
   })
 }

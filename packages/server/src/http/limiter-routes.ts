@@ -3,10 +3,9 @@ import type { ServerContext } from "../context.js"
 import { limiterConfigs, namedPolicies } from "../engine.js"
 import { unknownLimiter } from "./problem.js"
 import { limiterName, type Route } from "./route.js"
-import { digitsSchema, objectSchema, openObject } from "./schemas.js"
+import { countSchema, objectSchema, openObject } from "./schemas.js"
 
 const infoSchema = openObject("A limiter: name, policies by name, mode, health.")
-const MOST_KEYS = 1_000
 
 /** The limiters of the server, and their busiest keys. */
 export function limiterRoutes({ engine, topKeys }: ServerContext): Route[] {
@@ -44,7 +43,7 @@ export function limiterRoutes({ engine, topKeys }: ServerContext): Route[] {
       url: "/v1/top",
       summary: "Lists the busiest and the most denied keys of each limiter, over all servers on one store.",
       isAdmin: true,
-      query: objectSchema({ count: digitsSchema(MOST_KEYS) }, []),
+      query: objectSchema({ count: countSchema }, []),
       success: {
         status: 200,
         description: "A report per limiter.",
@@ -52,7 +51,7 @@ export function limiterRoutes({ engine, topKeys }: ServerContext): Route[] {
       },
       async handler(request) {
         const { count = "20" } = request.query as { count?: string }
-        const most = Math.min(Number(count), MOST_KEYS)
+        const most = Number(count)
         // While the store does not answer, this process has only its own counts.
         const merged = await topKeys.merged(most).catch(() => undefined)
         return merged?.reports ?? topKeys.report(most)

@@ -4,7 +4,7 @@ import type { ServerContext } from "../context.js"
 import { unknownLimiter } from "./problem.js"
 import type { Route } from "./route.js"
 import { rulePolicies } from "./rule-policies.js"
-import { digitsSchema, durationSchema, keySchema, objectSchema, openObject, textSchema } from "./schemas.js"
+import { countSchema, durationSchema, keySchema, objectSchema, openObject, textSchema } from "./schemas.js"
 
 interface RuleBody extends RuleTarget, Pick<RuleNotes, "reason" | "by"> {
   readonly action: Rule["action"]
@@ -26,7 +26,6 @@ const untilSchema = {
   description: "a duration from now, or a moment such as 2030-01-31T12:00:00Z",
 }
 const list = (description: string) => ({ type: "array", items: openObject(description) })
-const MOST_CHANGES = 1_000
 
 /** Exceptions for single keys and prefixes. */
 export function ruleRoutes({ engine, log }: ServerContext): Route[] {
@@ -107,12 +106,12 @@ export function ruleRoutes({ engine, log }: ServerContext): Route[] {
       url: "/v1/rules/history",
       summary: "Lists the latest changes of rules, newest first.",
       isAdmin: true,
-      query: objectSchema({ limiter: limiterSchema, count: digitsSchema(MOST_CHANGES) }, []),
+      query: objectSchema({ limiter: limiterSchema, count: countSchema }, []),
       success: { status: 200, description: "The changes.", schema: list("A change of a rule.") },
       problems: [503],
       async handler({ query }) {
         const { limiter, count = "100" } = query as { limiter?: string; count?: string }
-        return engine.rules.history({ limiter, count: Math.min(Number(count), MOST_CHANGES) })
+        return engine.rules.history({ limiter, count: Number(count) })
       },
     },
   ]

@@ -47,12 +47,12 @@ export function objectSchema(
   return { type: "object", properties, required, additionalProperties: false }
 }
 
-/** A whole number in a query string. */
-export const digitsSchema = (most: number): Schema => ({
+/** How many elements of a list a query wants, as text. */
+export const countSchema: Schema = {
   type: "string",
-  pattern: "^[1-9]\\d{0,15}$",
-  description: `an integer from 1 to ${most}`,
-})
+  pattern: "^([1-9]\\d{0,2}|1000)$",
+  description: "an integer from 1 to 1000",
+}
 
 const number = { type: "number" }
 /** JSON has no infinity, so null stands for it. */

@@ -1,3 +1,6 @@
+import { createServer as createHttpServer } from "node:http"
+import type { AddressInfo, Server } from "node:net"
+import { createServer as createTlsServer } from "node:tls"
 import { library } from "sluice/redis"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import {
@@ -258,6 +261,45 @@ test("a server that cannot be reached exits with 3", async () => {
   const diagnosis = await doctor(server.url)
   expect(diagnosis).toMatchObject({ code: 3, reachable: false })
   expect(said(diagnosis, "connection")[0]).toContain("ECONNREFUSED")
+})
+
+describe("a port that speaks something else gets advice", () => {
+  const listening = async (server: Server) => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => void server.close())
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const unreachable = { code: 3, reachable: false }
+
+  test("rediss:// to a server without TLS", async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.stop())
+    const diagnosis = await doctor(server.url.replace("redis://", "rediss://"))
+    expect(diagnosis).toMatchObject(unreachable)
+    expect(fixes(diagnosis)).toContain("try redis:// if this port has no TLS")
+  })
+
+  test("redis:// to a port with TLS", async () => {
+    const server = createTlsServer().on("tlsClientError", () => {})
+    const address = await listening(server)
+    const diagnosis = await doctor(`redis://${address}`)
+    expect(diagnosis).toMatchObject(unreachable)
+    expect(fixes(diagnosis)).toContain("try rediss:// if this port has TLS")
+    // It has no certificate, so no client can connect.
+    const secure = await doctor(`rediss://${address}`)
+    expect(said(secure, "connection")[0]).toContain("handshake failure")
+    expect(fixes(secure)).toContain("try redis:// if this port has no TLS")
+  })
+
+  test("a port that is no Redis", async () => {
+    const address = await listening(createHttpServer((_, response) => response.end("hello")))
+    const diagnosis = await doctor(`redis://${address}`)
+    expect(diagnosis).toMatchObject(unreachable)
+    expect(said(diagnosis, "connection")).toEqual([
+      "problem: the server does not speak the protocol of Redis",
+    ])
+    expect(fixes(diagnosis)).toContain("Check the port")
+  })
 })
 
 test("a server that hangs is given up after seconds", async () => {

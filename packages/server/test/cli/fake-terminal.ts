@@ -12,7 +12,7 @@ export interface FakeOptions {
   readonly isInteractive?: boolean
   readonly signal?: AbortSignal
   /** What standard input holds. */
-  readonly input?: string
+  readonly input?: string | Uint8Array
   /** Called with everything that is written to standard output. */
   readonly onOut?: (text: string) => void
 }
@@ -38,8 +38,8 @@ export async function sluice(argv: readonly string[], options: FakeOptions = {})
   return { code, out, err }
 }
 
-/** A text in small pieces, so that lines and characters are cut anywhere. */
-async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
-  const data = Buffer.from(text)
+/** An input in small pieces, so that lines and characters are cut anywhere. */
+async function* bytesOf(input: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  const data = typeof input === "string" ? Buffer.from(input) : input
   for (let at = 0; at < data.length; at += 1_009) yield data.subarray(at, at + 1_009)
 }

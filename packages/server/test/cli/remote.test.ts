@@ -210,6 +210,20 @@ describe("sluice rules", () => {
     expect((await run(["rules", "list"])).out).toBe("There are no rules.\n")
   })
 
+  test.each(["list", "history"])("%s of a limiter that is not there exits with 2", async (action) => {
+    const { code, out, err } = await run(["rules", action, "nosuch"])
+    expect([code, out]).toEqual([2, ""])
+    expect(err).toContain("no limiter is called nosuch; there are api, login, slow, turns, uploads\n")
+    expect((await run(["rules", action, "slow"])).code).toBe(0)
+  })
+
+  test("rules of a limiter that the configuration no longer has are listed", async () => {
+    await server.context.engine.rules.block({ limiter: "gone", key: "mallory" })
+    const { code, out } = await run(["rules", "list", "gone"])
+    expect([code, out]).toEqual([0, expect.stringContaining("mallory")])
+    expect((await run(["rules", "remove", "gone", "mallory"])).code).toBe(0)
+  })
+
   test("a rule that would change the algorithm is refused", async () => {
     const policy = '{"algorithm":"fixedWindow","limit":5,"window":"1m"}'
     const { code, err } = await run(["rules", "set", "api", "alice", "--policy", policy])
@@ -235,6 +249,19 @@ describe("sluice top", () => {
     expect(out).toMatch(/loud +login +0\.0 +9\n/)
     expect(out).toMatch(/most denied keys +limiter +denials\/s +denials\nloud +login +0\.0 +7\n/)
     expect(out).not.toContain("\u001b")
+  })
+
+  test("a limiter that is not there exits with 2", async () => {
+    for (const isInteractive of [false, true]) {
+      const { code, out, err } = await run(["top", "nosuch", "--interval", "20"], {
+        isInteractive,
+        signal: AbortSignal.timeout(2_000),
+      })
+      expect([code, out]).toEqual([2, ""])
+      expect(err).toContain("no limiter is called nosuch; there are api, login,")
+    }
+    // A limiter that nobody has used yet.
+    expect((await run(["top", "uploads", "--interval", "20"])).code).toBe(0)
   })
 
   test("escape sequences in keys do not reach the terminal", async () => {

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { dice } from "../../../sluice/test/support/dice.js"
 import type { SimulationReport } from "../../src/simulate/simulate.js"
+import { temporaryFolder } from "../support/folder.js"
 import { sluice } from "./fake-terminal.js"
 
 const start = Date.UTC(2026, 9, 10, 13, 55, 36)
@@ -196,10 +198,6 @@ describe("sluice simulate", () => {
     expect([code, err]).toEqual([2, expect.stringContaining("there is no such file")])
   })
 
-  test("a folder in place of a log is an error, not a crash", async () => {
-    expect((await sluice(["simulate", "--policy", window, dir])).code).toBeGreaterThan(0)
-  })
-
   test("lines up to a minute out of order count at the time of the line before", async () => {
     const hits = [
       ...burst("a.b.c.d", 4),
@@ -331,5 +329,29 @@ describe("sluice simulate", () => {
       signal: stop.signal,
     })
     expect([code, err]).toEqual([1, expect.stringContaining("interrupted")])
+  })
+})
+
+describe("an input that is no log", () => {
+  test("a folder exits with 2 and says how to join its files", async () => {
+    const folder = temporaryFolder()
+    const { code, out, err } = await sluice(["simulate", "--policy", window, folder])
+    expect([code, out]).toEqual([2, ""])
+    expect(err).toContain(`${folder} is a folder; join its logs: cat ${folder}/* | sluice simulate … -\n`)
+  })
+
+  test("a file or an input in gzip exits with 2 and says how to unpack it", async () => {
+    const folder = temporaryFolder()
+    const packed = gzipSync('192.0.2.1 - - [18/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
+    const path = join(folder, "access.log.gz")
+    writeFileSync(path, packed)
+    const file = await sluice(["simulate", "--policy", window, path])
+    expect([file.code, file.out]).toEqual([2, ""])
+    expect(file.err).toContain(`${path} is packed with gzip; unpack it: zcat ${path} | sluice simulate … -\n`)
+    const piped = await sluice(["simulate", "--policy", window, "-"], { input: packed })
+    expect([piped.code, piped.out]).toEqual([2, ""])
+    expect(piped.err).toContain(
+      "standard input is packed with gzip; unpack it: zcat … | sluice simulate … -\n",
+    )
   })
 })

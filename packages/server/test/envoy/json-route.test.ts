@@ -18,13 +18,13 @@ afterAll(async () => {
   await engine.close()
 })
 
-const post = async (payload: unknown, type = "application/json") => {
+const post = async (payload: unknown, type: string | null = "application/json", more = {}) => {
   const text = typeof payload === "string" ? payload : JSON.stringify(payload)
   const response = await app.inject({
     method: "POST",
     url: "/json",
     payload: text,
-    headers: { "content-type": type },
+    headers: { ...(type !== null && { "content-type": type }), ...more },
   })
   return { status: response.statusCode, body: response.json(), type: response.headers["content-type"] }
 }
@@ -172,14 +172,26 @@ describe("bad bodies are 400 and charge nothing", () => {
   test("a body that is no JSON", async () => {
     expect((await post("{")).status).toBe(400)
   })
-  test("a body of another type, which a page of another site could send", async () => {
+  test("a body of another type that a page of another site sends", async () => {
     const text = JSON.stringify({ domain: "d", descriptors: [good] })
-    expect((await post(text, "text/plain")).status).toBe(400)
-    expect((await post(text, "application/x-www-form-urlencoded")).status).toBe(415)
+    const origin = { origin: "https://example.com" }
+    expect((await post(text, "text/plain", origin)).status).toBe(415)
+    expect((await post(text, "application/x-www-form-urlencoded", origin)).status).toBe(415)
   })
   test("a body above 64 kB is 413", async () => {
     expect((await post({ domain: "d", descriptors: [on("k", "x".repeat(70_000))] })).status).toBe(413)
   })
+})
+
+test.each([
+  "application/x-www-form-urlencoded",
+  "text/plain",
+  "weird",
+  "application/json; charset=utf-8",
+  null,
+])("a body of type %s is read as JSON, as Envoy's own server does", async (type) => {
+  const text = JSON.stringify({ domain: "d", descriptors: [on("big", "any type")] })
+  expect((await post(text, type)).status).toBe(200)
 })
 
 test("a store that does not answer is 500", async () => {

@@ -60,13 +60,15 @@ describe("bad input", () => {
   test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml"])(
     "a body of type %s is answered with 415",
     async (type) => {
-      for (const path of [acquire, "/v1/limiters/api/reset", "/v1/rules", "/json"]) {
+      for (const path of [acquire, "/v1/limiters/api/reset", "/v1/rules"]) {
         const method = path === "/v1/rules" ? "PUT" : "POST"
         const answer = await rig.call(method, path, `{"key":"${key}"}`, { "content-type": type })
         expect(answer.status, path).toBe(415)
         expect(answer.json.detail).toBe("the body must be JSON; send Content-Type: application/json")
       }
       expect(await remaining()).toBe(3)
+      const ofPage = { "content-type": type, origin: "https://example.com" }
+      expect((await rig.call("POST", "/json", "{}", ofPage)).status).toBe(415)
     },
   )
 
@@ -284,6 +286,9 @@ describe("bad input", () => {
   test.each([
     "/v1/top?count=0",
     "/v1/top?count=x",
+    "/v1/top?count=1001",
+    "/v1/top?count=99999999",
+    "/v1/rules/history?count=1001",
     "/v1/top?count=1&count=2",
     "/v1/rules/history?count=-1",
     "/v1/top?x=1",

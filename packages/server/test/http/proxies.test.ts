@@ -55,6 +55,14 @@ describe.each([
     expect(await inspect("address:2001:db8::/64")).toBe(2)
   })
 
+  test("ignores the content type, valid or not, with and without a body", async () => {
+    for (const [i, type] of ["weird", "weird; x", "text/html"].entries()) {
+      const headers = { "content-type": type, ...from(`203.0.113.${i}`) }
+      expect((await ask(path, headers, "POST")).status, type).toBe(204)
+      expect((await ask(path, headers, "POST", "<body>")).status, type).toBe(204)
+    }
+  })
+
   test("by=header counts for the header's value, and for the address without one", async () => {
     const byKey = `${path}?by=header:X-Api-Key`
     await ask(byKey, { "x-api-key": "k1", ...from("203.0.113.1") })
