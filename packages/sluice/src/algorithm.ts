@@ -84,8 +84,8 @@ export interface Algorithm<Parameters, S extends State, V extends View> {
   readonly queueWidth: number
   /** Puts the queue back to an earlier queue state, when all turns since then were given back. */
   restore(parameters: Parameters, view: V, queue: readonly number[]): S | undefined
-  /** The state as it would stand at the time of the view if the queue ended at this queue state: the front of a gap. */
-  front(parameters: Parameters, view: V, queue: readonly number[]): V
+  /** The state as it would stand at the time of the view if the queue ended at this queue state: the front of a gap with this back. */
+  front(parameters: Parameters, view: V, queue: readonly number[], back: readonly number[]): V
   /** Whether a front, after a `take`, is still within a gap with this back. */
   isWithin(parameters: Parameters, view: V, back: readonly number[]): boolean
   /** Whether a gap is over whose back has this place, the first of its integers. */

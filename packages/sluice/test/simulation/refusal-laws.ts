@@ -96,12 +96,17 @@ export class RefusalLaws {
     const place = placeName(part)
     const server = this.#serverOf(part)
     if (server.disturbedAt >= left.bookedAt || (this.#owedAt.get(place) ?? -1) >= left.bookedAt) return
-    const { granted, answer } = server.look(peekOf([{ ...part, cost: 1 }]), at)
+    const one = { ...part, cost: 1 }
+    const { granted, answer } = server.look(peekOf([one]), at)
     if (granted > 0) return
+    const isLog = part.policy.algorithm.startsWith("sliding")
     const { algorithm } = countingOf(part.policy)
-    const wait = algorithm.wait(parametersOf(part.policy, 1), answer?.levels[0] as Level)
+    // A log has the turn free at the very microsecond at which it comes. Waiters get it. Others are told whole milliseconds.
+    const wait = isLog
+      ? (server.look(bookNow(one), at).answer?.turn ?? at) - at
+      : algorithm.wait(parametersOf(part.policy, 1), answer?.levels[0] as Level)
     // a log counts what was admitted in a gap until the last of it expires
-    const slack = part.policy.algorithm.startsWith("sliding") ? windowOf(part.policy) * 1_000 : 0
+    const slack = isLog ? windowOf(part.policy) * 1_000 : 0
     this.#book.require(
       wait <= left.comes - at + slack,
       "aborted waiters lock no key",
@@ -118,6 +123,11 @@ export class RefusalLaws {
     }
     return turns
   }
+}
+
+/** A booking that is refused unless its turn is now. It says when the turn would be. */
+function bookNow(part: PolicyRequest): WireAsk {
+  return { mode: "book", count: 0, parts: [part], note: undefined, signature: "" }
 }
 
 function peekOf(parts: readonly PolicyRequest[]): WireAsk {

@@ -312,6 +312,8 @@ do
     if view.last > now then
       -- In whole µs, so that `given` says exactly how far the queue has moved.
       part, view.low, view.given = 0, view.low == NONE and NONE or max(view.low - whole, 0), view.given + whole
+    else
+      view.gaps = nil
     end
     view.ahead, view.part = view.ahead - whole, view.part - part
     if view.part < 0 then view.ahead, view.part = view.ahead - 1, view.part + policy.parts end

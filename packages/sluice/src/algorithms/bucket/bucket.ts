@@ -204,7 +204,7 @@ export const bucket: Algorithm<BucketParameters, BucketState, BucketView> = {
       part = 0
       view.low = view.low < 0 ? view.low : Math.max(view.low - whole, 0)
       view.given += whole
-    }
+    } else view.gaps = undefined
     view.ahead -= whole
     view.part -= part
     if (view.part < 0) {

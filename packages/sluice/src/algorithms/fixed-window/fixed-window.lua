@@ -1,12 +1,12 @@
 -- Fixed window: at most `limit` units per window. fixed-window.ts explains the names.
 -- State: start and stop of the window (µs), units spent, reach (ms), 1 if the window was booked ahead. 26 bytes.
--- Then the gaps between turns.
+-- If units were given back or there are gaps between turns: the units given back (7 bytes), the gaps.
 -- Policy: limit, window (µs), aligned (1: windows start at multiples of their length).
-local fixed_window = { queue_width = 4, queue_identity = 4 }
+local fixed_window = { queue_width = 5, queue_identity = 4 }
 algorithms.fixed_window = fixed_window
 
 do
-  local FORMAT = ">I7I7I6I5B"
+  local FORMAT, GIVEN = ">I7I7I6I5B", ">I7"
   -- The bytes of a gap.
   local GAP = 14 * fixed_window.queue_width
 
@@ -21,14 +21,15 @@ do
   -- Returns the window that contains `now`. A missing or expired state is an empty window of no length.
   function fixed_window.read(policy, index)
     local view, value = policy.view, read_string(index)
-    local start, stop, spent, reach, booked = now, now, 0, 0, 0
-    view.expires_at, view.gaps = 0, nil
+    local start, stop, spent, reach, booked, size = now, now, 0, 0, 0, value and #value
+    view.expires_at, view.given, view.gaps = 0, 0, nil
     if value then
-      if #value < 26 or (#value - 26) % GAP ~= 0 then error("a window of " .. #value .. " bytes") end
-      if #value > 26 then view.gaps = sub(value, 27) end
+      if size < 26 or (size > 26 and (size - 33) % GAP ~= 0) then error("a window of " .. size .. " bytes") end
       start, stop, spent, reach, booked = unpack(FORMAT, value)
+      if size > 26 then view.given = unpack(GIVEN, value, 27) end
+      if size > 33 then view.gaps = sub(value, 34) end
       view.expires_at = stop
-      if stop <= now then start, stop, spent, reach, booked = now, now, 0, 0, 0 end
+      if stop <= now then start, stop, spent, reach, booked, view.given = now, now, 0, 0, 0, 0 end
     end
     -- A window further ahead than any request leads means that the clock went back. The window counts as opened or booked now.
     view.jumped = stop - now > reach * 1000 + policy.slack
@@ -70,7 +71,8 @@ do
 
   function fixed_window.save(_, view, index)
     local text = pack(FORMAT, view.start, view.stop, view.spent, view.reach, view.booked)
-    write_string(index, view.gaps and text .. view.gaps or text, view.stop, view.expires_at)
+    if view.given > 0 or view.gaps then text = text .. pack(GIVEN, view.given) .. (view.gaps or "") end
+    write_string(index, text, view.stop, view.expires_at)
   end
 
   -- Returns the level: units spent, µs until the window ends, and in a denial the µs until it opens.
@@ -87,29 +89,42 @@ do
 
   fixed_window.turn = fixed_window.wait
 
-  function fixed_window.queue_state(view) return { view.stop, view.start, view.spent, view.booked } end
-
-  function fixed_window.restore(policy, view, state, index)
-    view.stop, view.start, view.spent, view.booked = spread(state)
-    if view.stop <= now then return remove(index) end
-    fixed_window.save(policy, view, index)
+  function fixed_window.queue_state(view)
+    return { view.stop, view.start, view.spent + view.given, view.booked, view.given }
   end
 
-  -- Returns the view at an earlier queue state.
-  function fixed_window.front(policy, view, state)
-    local stop, start, spent, booked = spread(state)
-    if stop <= now then
+  -- Returns the window of an earlier queue state. If it is still the window of the view, less is spent by what was given back since.
+  local function window_of(view, state)
+    local stop, start, place, booked, given = spread(state)
+    if stop == view.stop then given = view.given end
+    local spent = max(place - given, 0)
+    return { stop = stop, start = start, spent = spent, booked = booked, given = given, reach = view.reach }
+  end
+
+  function fixed_window.restore(policy, view, state, index)
+    local earlier = window_of(view, state)
+    if earlier.stop <= now then return remove(index) end
+    earlier.expires_at, earlier.gaps = view.expires_at, view.gaps
+    fixed_window.save(policy, earlier, index)
+  end
+
+  -- Returns the view at an earlier queue state, the front of a gap.
+  function fixed_window.front(policy, view, state, back)
+    local front, window, last_stop, last_start = window_of(view, state), policy.window, back[1], back[2]
+    if front.stop <= now then
       -- Windows follow each other without a gap while turns are booked.
-      start = now - (now - stop) % policy.window
-      stop, spent, booked = start + policy.window, 0, 1
+      local start = now - (policy.aligned == 1 and now or now - front.stop) % window
+      local stop = start + window
+      -- The next window is that of the turn at the back. It opens now, if it was to open later.
+      if stop > last_start and now < last_stop then start, stop = min(last_start, now), last_stop end
+      front.start, front.stop, front.spent, front.given, front.booked = start, stop, 0, 0, 1
     end
-    local opens_in = booked == 1 and max(start - now, 0) or 0
-    return { start = start, stop = stop, spent = spent, booked = booked, reach = view.reach, opens_in = opens_in }
+    front.opens_in = front.booked == 1 and max(front.start - now, 0) or 0
+    return front
   end
 
   function fixed_window.is_within(_, view, back)
-    if view.stop <= back[2] then return true end
-    return view.start == back[2] and view.stop == back[1] and view.spent <= back[3]
+    return view.stop <= back[2] or (view.stop == back[1] and view.spent + view.given <= back[3])
   end
 
   function fixed_window.is_over(_, back_time) return back_time <= now end
@@ -123,7 +138,7 @@ do
     elseif view.stop - now <= max_wait + policy.window then
       view.start, view.stop, view.spent = view.stop, view.stop + policy.window, min(total - policy.limit, policy.limit)
       view.reach = max(view.reach, ceil((view.stop - now) / 1000))
-      view.opens_in, view.booked = view.start - now, 1
+      view.opens_in, view.booked, view.given = view.start - now, 1, 0
     else
       view.spent = max(view.spent, policy.limit)
     end
@@ -139,7 +154,9 @@ do
       local back = min(ceil(view.opens_in / policy.window), floor(-left / policy.limit) + 1)
       left = left + back * policy.limit
       view.start = view.start - back * policy.window
-      view.stop = view.start + policy.window
+      view.stop, view.given = view.start + policy.window, 0
+    else
+      view.given = view.given + min(policy.cost, view.spent)
     end
     -- The gaps may lie behind the end of the queue now.
     view.spent, view.gaps = max(left, 0), nil

@@ -17,6 +17,8 @@ export interface FixedWindowState extends State {
   readonly reach: number
   /** 1 if the window was booked before it opens. No request is admitted until then. */
   readonly booked: 0 | 1
+  /** Units given back in this window. With them, `spent` is a place in the queue that does not move. */
+  readonly given: number
 }
 
 /** A window at one moment. */
@@ -27,6 +29,7 @@ export interface FixedWindowView extends View {
   spent: number
   reach: number
   booked: 0 | 1
+  given: number
   /** Microseconds until it opens, if it was booked. */
   opensIn: number
 }
@@ -63,12 +66,13 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
         spent: 0,
         reach: 0,
         booked: 0,
+        given: 0,
         opensIn: 0,
         jumped: false,
         gaps: state?.gaps,
       }
     }
-    const { spent, reach, booked } = state
+    const { spent, reach, booked, given } = state
     let { start, expiresAt: stop } = state
     // A window further ahead than any request leads means that the clock went back. It counts as opened or booked now.
     const jumped = stop - now > reach * 1_000 + Math.max(parameters.window, GRACE)
@@ -78,7 +82,7 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
     }
     const opensIn = booked === 1 ? Math.max(start - now, 0) : 0
     const gaps = jumped ? undefined : state.gaps
-    return { now, start, stop, spent, reach, booked, opensIn, jumped, gaps }
+    return { now, start, stop, spent, reach, booked, given, opensIn, jumped, gaps }
   },
 
   room(parameters, view, count) {
@@ -121,41 +125,45 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
     return this.wait(parameters, this.level(parameters, view, true))
   },
 
-  queueWidth: 4,
+  queueWidth: 5,
   queueIdentity: 4,
 
-  queueState: ({ stop, start, spent, booked }) => [stop, start, spent, booked],
+  queueState: ({ stop, start, spent, booked, given }) => [stop, start, spent + given, booked, given],
 
-  describe: ([stop = 0, start = 0, used = 0, booked = 0]) => ({
+  describe: ([stop = 0, start = 0, place = 0, booked = 0, given = 0]) => ({
     opensAt: start / 1_000,
     endsAt: stop / 1_000,
-    used,
+    used: place - given,
     lastTurnAt: (booked * start) / 1_000,
   }),
 
   restore(_parameters, view, queue) {
-    const [stop, start, spent, booked] = queue as [number, number, number, 0 | 1]
-    if (stop <= view.now) return undefined
-    return stateOf({ ...view, start, stop, spent, booked })
+    const earlier = windowOf(view, queue)
+    return earlier.stop <= view.now ? undefined : stateOf({ ...view, ...earlier })
   },
 
-  front({ window }, view, queue) {
+  front({ window, aligned }, view, queue, [lastStop = 0, lastStart = 0]) {
     const { now } = view
-    let [stop, start, spent, booked] = queue as [number, number, number, 0 | 1]
-    if (stop <= now) {
+    const front = { ...view, ...windowOf(view, queue) }
+    if (front.stop <= now) {
       // Windows follow each other without a gap while turns are booked.
-      start = now - ((now - stop) % window)
-      stop = start + window
-      spent = 0
-      booked = 1
+      front.start = now - (aligned === 1 ? now % window : (now - front.stop) % window)
+      front.stop = front.start + window
+      if (front.stop > lastStart && now < lastStop) {
+        // The next window is that of the turn at the back. It opens now, if it was to open later.
+        front.start = Math.min(lastStart, now)
+        front.stop = lastStop
+      }
+      front.spent = 0
+      front.given = 0
+      front.booked = 1
     }
-    const opensIn = booked === 1 ? Math.max(start - now, 0) : 0
-    return { ...view, start, stop, spent, booked, opensIn }
+    front.opensIn = front.booked === 1 ? Math.max(front.start - now, 0) : 0
+    return front
   },
 
-  isWithin(_parameters, { start, stop, spent }, [lastStop, lastStart, mostSpent]) {
-    if (stop <= (lastStart as number)) return true
-    return start === lastStart && stop === lastStop && spent <= (mostSpent as number)
+  isWithin(_parameters, { stop, spent, given }, [lastStop = 0, lastStart = 0, lastPlace = 0]) {
+    return stop <= lastStart || (stop === lastStop && spent + given <= lastPlace)
   },
 
   isOver: ({ now }, backTime) => backTime <= now,
@@ -171,6 +179,7 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       view.start = view.stop
       view.stop += window
       view.booked = 1
+      view.given = 0
       view.spent = Math.min(spent - limit, limit)
       view.reach = Math.max(view.reach, wholeMilliseconds(view.stop - view.now))
     } else {
@@ -190,7 +199,8 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
       left += back * limit
       view.start -= back * window
       view.stop = view.start + window
-    }
+      view.given = 0
+    } else view.given += Math.min(cost, view.spent)
     view.spent = Math.max(left, 0)
     // The gaps may lie behind the end of the queue now.
     view.gaps = undefined
@@ -229,6 +239,13 @@ export const fixedWindow: Algorithm<FixedWindowParameters, FixedWindowState, Fix
   },
 }
 
-function stateOf({ start, stop, spent, reach, booked, gaps }: FixedWindowView): FixedWindowState {
-  return { expiresAt: stop, start, spent, reach, booked, gaps }
+function stateOf({ start, stop, spent, reach, booked, given, gaps }: FixedWindowView): FixedWindowState {
+  return { expiresAt: stop, start, spent, reach, booked, given, gaps }
+}
+
+/** The window of an earlier queue state. If it is still the window of the view, less is spent by what was given back since. */
+function windowOf(view: FixedWindowView, queue: readonly number[]) {
+  const [stop, start, place, booked, then] = queue as [number, number, number, 0 | 1, number]
+  const given = stop === view.stop ? view.given : then
+  return { stop, start, spent: Math.max(place - given, 0), booked, given }
 }

@@ -2,7 +2,7 @@ import type { Level, State } from "../../algorithm.js"
 import { GRACE } from "../../clock.js"
 import type { StateRef } from "../../state-key.js"
 import type { PolicyRequest, Settlement, Stored, StoreReply, StoreRequest, Turn } from "../../store.js"
-import { countGaps, fill, freeTurn, isFree, type Place, soonestPlace, timesIn } from "./gaps.js"
+import { countGaps, fill, freeTurn, frontOf, isFree, type Place, soonestPlace, timesIn } from "./gaps.js"
 import { type Ledger, type Looked, roomIn } from "./memory-store.js"
 import type { Kind } from "./state-table.js"
 
@@ -13,7 +13,7 @@ interface Reserved extends State {
 
 const reservations: Kind = {}
 
-/** How often a booking under several policies with gaps looks for an earlier turn, before it goes to the end of the queue. */
+/** How often a request under several policies with gaps looks for a moment at which all have a place. */
 const MOST_TRIES = 8
 
 /** Requests that look beyond this moment: turns, debt, and reservations. */
@@ -37,20 +37,39 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
       return Math.max(wait, algorithm.turn(parameters, view))
     }, 0)
 
+  /** The soonest moment at which every policy has a place for its cost. Undefined if a few tries do not find one. */
+  const meet = (policies: readonly PolicyRequest[], now: number, isTurn: boolean) => {
+    let wait = 0
+    for (let i = 0; i < MOST_TRIES; i += 1) {
+      const places = policies.map((policy) => soonestPlace(look, policy, now, wait, isTurn))
+      const longest = Math.max(...places.map((place) => place.wait))
+      if (longest === Number.POSITIVE_INFINITY) return undefined
+      wait += longest
+      // With one policy, the first place is the one.
+      if (longest === 0 || policies.length === 1) return { wait, places }
+    }
+    return undefined
+  }
+
   /** How long until every policy has a turn, and the gaps of those that have it in a gap, not behind all others. */
   const waitFor = (policies: readonly PolicyRequest[], now: number): [wait: number, gaps: Place["gap"][]] => {
     const behind = waitBehind(policies, now)
     if (behind === 0 || !lookAll(policies, now).some(hasGaps)) return [behind, []]
-    let wait = 0
-    for (let i = 0; i < MOST_TRIES; i += 1) {
-      const places = policies.map((policy) => soonestPlace(look, policy, now, wait, true))
-      const longest = Math.max(...places.map((place) => place.wait))
-      if (longest === Number.POSITIVE_INFINITY) break
-      wait += longest
-      // With one policy, the first place is the one.
-      if (longest === 0 || policies.length === 1) return [wait, places.map(({ gap }) => gap)]
-    }
-    return [behind, []]
+    const met = meet(policies, now, true)
+    return met === undefined ? [behind, []] : [met.wait, met.places.map(({ gap }) => gap)]
+  }
+
+  /** The levels of a denial. The policy that holds it up longest reports the wait until all of them have a place. */
+  const deniedLevels = (
+    policies: readonly PolicyRequest[],
+    now: number,
+    places: readonly Place[],
+  ): Level[] => {
+    const longest = Math.max(...places.map(({ wait }) => wait))
+    const wait = meet(policies, now, false)?.wait ?? Math.max(...places.map(waitBehindAll))
+    return places.map((place) =>
+      levelIn(place, place.wait === longest && longest < wait ? wait : place.wait, true),
+    )
   }
 
   const levelsAt = (policies: readonly PolicyRequest[], at: number, short: boolean): Level[] =>
@@ -109,7 +128,11 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
         const fits = places.every(({ wait }) => wait === 0)
         if (!fits || mode === "peek") {
           if (fits && granted === 0) granted = 1
-          return { granted, levels: places.map((place) => levelIn(place, granted < count)), at: now }
+          const levels =
+            granted < count
+              ? deniedLevels(policies, now, places)
+              : places.map((place) => levelIn(place, 0, false))
+          return { granted, levels, at: now }
         }
         const times = timesIn(places, count - granted)
         const levels = policies.map((policy, i) => spendAt(policy, now, 0, places[i]?.gap, times).level)
@@ -124,8 +147,8 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
         giveBack(notReset(policies, bookedAt, now), at, now)
         return
       }
-      // A reset has deleted the queue that the turn was in, or the clock went back since.
-      if (bookedAt <= resetAt(policies, now) || bookedAt > now + GRACE) return
+      // The clock went back since.
+      if (bookedAt > now + GRACE) return
       let next = 1
       for (const policy of policies) {
         const looked = lookRepaired(policy, now)
@@ -133,7 +156,9 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
         const after = receipt.slice(next, next + queueWidth)
         next += 2 * queueWidth
         const before = receipt.slice(next - queueWidth, next)
-        if (looked.entry === undefined || isFree(looked, before, after)) continue
+        // A reset has deleted the queue that the turn was in.
+        if (looked.entry === undefined || bookedAt <= resetAt([policy], now)) continue
+        if (isFree(looked, before, after)) continue
         write(looked, freeTurn(looked, before, after), now)
       }
     },
@@ -182,12 +207,16 @@ function forOne(policy: PolicyRequest): PolicyRequest {
   return policy.cost === 1 ? policy : { ...policy, cost: 1 }
 }
 
-/** The level of a policy that was not charged. */
-function levelIn({ looked, gap, wait }: Place, short: boolean): Level {
+/** The level of a policy that was not charged. A denial ends after `wait`. */
+function levelIn({ looked, gap, wait: own }: Place, wait: number, short: boolean): Level {
   const { algorithm, parameters, view } = looked
-  if (gap === undefined) return algorithm.level(parameters, view, short)
-  if (short) return algorithm.levelUntil(parameters, view, wait)
-  return algorithm.level(parameters, algorithm.front(parameters, view, gap.front), false)
+  if (short && (gap !== undefined || wait > own)) return algorithm.levelUntil(parameters, view, wait)
+  return algorithm.level(parameters, gap === undefined ? view : frontOf(looked, gap), short)
+}
+
+/** How long until the cost of a policy fits behind all turns. */
+function waitBehindAll({ looked: { algorithm, parameters, view } }: Place): number {
+  return algorithm.wait(parameters, algorithm.level(parameters, view, true))
 }
 
 /** Whether turns of this state were given back between others. */

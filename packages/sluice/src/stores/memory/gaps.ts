@@ -1,8 +1,9 @@
 import type { Gap, State, View } from "../../algorithm.js"
+import { wholeMilliseconds } from "../../clock.js"
 import type { PolicyRequest } from "../../store.js"
 import type { Ledger, Looked } from "./memory-store.js"
 
-/** The most gaps that one state keeps. If there are more, the shortest one passes unused. */
+/** The most gaps that one state keeps. If there are more, it drops one that is over, or else the shortest, which passes unused. */
 const MOST_GAPS = 8
 
 /** Where a policy admits its cost, and when. */
@@ -32,23 +33,26 @@ export function soonestPlace(
   // Later gaps have later fronts. So the first gap that the cost fits into is the soonest.
   for (const gap of view.gaps ?? []) {
     if (algorithm.isOver(view, timeOf(gap.back))) continue
-    const sooner = waitIn(algorithm.front(parameters, view, gap.front))
+    const sooner = waitIn(frontOf(looked, gap))
     // At the same time, in the gap rather than behind all turns.
     if (sooner > wait || sooner === Number.POSITIVE_INFINITY) break
-    const then = sooner === 0 ? looked : look(policy, now + ahead + sooner)
-    if (fill(then, gap, ahead + sooner) !== undefined) return { looked, gap, wait: sooner }
+    // Who does not wait for a turn is told whole milliseconds, and comes back then.
+    const comesIn = ahead + (isTurn ? sooner : wholeMilliseconds(sooner) * 1_000)
+    const then = sooner === 0 ? looked : look(policy, now + comesIn)
+    if (fill(then, gap, comesIn) !== undefined) return { looked, gap, wait: sooner }
   }
   return { looked, gap: undefined, wait }
 }
 
+/** The state at the front of a gap. */
+export function frontOf({ algorithm, parameters, view }: Looked, { front, back }: Gap): View {
+  return algorithm.front(parameters, view, front, back)
+}
+
 /** The front of a gap after the cost was taken there, `lead` ahead of the clock. Undefined if it does not fit. */
-export function fill(
-  { algorithm, parameters, view }: Looked,
-  gap: Gap,
-  lead: number,
-  times = 1,
-): View | undefined {
-  const filled = algorithm.front(parameters, view, gap.front)
+export function fill(looked: Looked, gap: Gap, lead: number, times = 1): View | undefined {
+  const { algorithm, parameters } = looked
+  const filled = frontOf(looked, gap)
   algorithm.take(parameters, filled, times, lead)
   return algorithm.isWithin(parameters, filled, gap.back) ? filled : undefined
 }
@@ -58,7 +62,7 @@ export function timesIn(places: readonly Place[], most: number): number {
   let times = most
   for (const { looked, gap } of places) {
     const { algorithm, parameters, view } = looked
-    times = algorithm.room(parameters, gap ? algorithm.front(parameters, view, gap.front) : view, times)
+    times = algorithm.room(parameters, gap ? frontOf(looked, gap) : view, times)
   }
   const isTooMuch = ({ looked, gap }: Place) => gap !== undefined && fill(looked, gap, 0, times) === undefined
   while (times > 1 && places.some(isTooMuch)) times = Math.floor(times / 2)
@@ -94,7 +98,7 @@ export function freeTurn(
   after: readonly number[],
 ): State | undefined {
   const isSame = (a: readonly number[], b: readonly number[]) => compare(algorithm.queueIdentity, a, b) === 0
-  const gaps = (view.gaps ?? []).filter(({ back }) => !algorithm.isOver(view, timeOf(back)))
+  const gaps = [...(view.gaps ?? [])]
   const remove = (index: number) => (index < 0 ? undefined : gaps.splice(index, 1)[0])
   view.gaps = gaps
   const { front } = remove(gaps.findIndex(({ back }) => isSame(back, before))) ?? { front: before }
@@ -105,7 +109,8 @@ export function freeTurn(
   const { back } = remove(gaps.findIndex((gap) => isSame(gap.front, after))) ?? { back: after }
   const behind = gaps.findIndex((gap) => compare(algorithm.queueIdentity, gap.back, back) > 0)
   gaps.splice(behind < 0 ? gaps.length : behind, 0, { front, back })
-  if (gaps.length > MOST_GAPS) remove(shortestOf(gaps))
+  const isFirstOver = algorithm.isOver(view, timeOf((gaps[0] as Gap).back))
+  if (gaps.length > MOST_GAPS) remove(isFirstOver ? 0 : shortestOf(gaps))
   algorithm.noteGap?.(view)
   return algorithm.save(parameters, view)
 }

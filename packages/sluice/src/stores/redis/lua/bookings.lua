@@ -2,27 +2,13 @@
 --
 -- A receipt is the time of the booking, and for each policy its queue states after and before the booking.
 
--- How often a booking under several policies with gaps looks for an earlier turn, before it goes to the end of the queue.
-local MOST_TRIES = 8
-
 -- Returns the µs until every policy has a turn, and the gaps of those that have it in a gap, not behind all others.
 local function wait_for(plan)
   local behind = 0
   for _, policy in ipairs(plan.policies) do behind = max(behind, policy.algorithm.turn(policy, read_repaired(policy))) end
   if behind == 0 or not has_gaps(plan) then return behind end
-  local wait, places = 0, {}
-  for _ = 1, MOST_TRIES do
-    local longest = 0
-    for i, policy in ipairs(plan.policies) do
-      local more, place = soonest_place(policy, wait, true)
-      longest, places[i] = max(longest, more), place
-    end
-    if longest == INFINITY then break end
-    wait = wait + longest
-    -- With one policy, the first place is the one.
-    if longest == 0 or plan.size == 1 then return wait, places end
-  end
-  return behind
+  local wait, places = meet(plan, true)
+  return wait or behind, places
 end
 
 -- Replies with the levels at the turn, the µs until it, and its receipt.
@@ -51,15 +37,17 @@ modes.book = { answer = book, may_reread = true, checks_resets = true, notes = 0
 -- given: the time of the turn, the receipt. Replies with 0.
 local function leave(plan, given)
   local turn, booked_at, index = given[1], given[2], 2
-  local reset_moment = last_reset(plan)
   for _, policy in ipairs(plan.policies) do
     local width, after, before = policy.algorithm.queue_width, {}, {}
     for i = 1, width do after[i], before[i] = given[index + i], given[index + width + i] end
     index = index + 2 * width
-    if turn <= now then
-      if booked_at > reset_at(plan, policy) then give(policy, turn) end
-    elseif booked_at > reset_moment and booked_at <= now + GRACE and read(policy).expires_at > 0 then
-      free_turn(policy, before, after)
+    -- A reset has deleted the queue that the turn was in.
+    if booked_at > reset_at(plan, policy) then
+      if turn <= now then
+        give(policy, turn)
+      elseif booked_at <= now + GRACE and read(policy).expires_at > 0 then
+        free_turn(policy, before, after)
+      end
     end
   end
   add_to_reply(0)

@@ -4,8 +4,10 @@
 -- number takes 7 bytes. algorithm.ts explains them.
 
 local NUMBER = ">i7"
--- If a state has more gaps, the shortest one passes unused.
+-- If a state has more gaps, it drops one that is over, or else the shortest, which passes unused.
 local MOST_GAPS = 8
+-- How often a request under several policies with gaps looks for a moment at which all have a place.
+local MOST_TRIES = 8
 
 local function time_at(gaps, from) return (unpack(NUMBER, gaps, from)) end
 
@@ -37,7 +39,7 @@ end
 local function fill(policy, gap, ahead, times)
   local algorithm = policy.algorithm
   now, lead = now + ahead, ahead
-  local filled = algorithm.front(policy, read(policy), gap.front)
+  local filled = algorithm.front(policy, read(policy), gap.front, gap.back)
   algorithm.take(policy, filled, times)
   local fits = algorithm.is_within(policy, filled, gap.back)
   local level = fits and { algorithm.level(policy, filled, false) }
@@ -57,11 +59,13 @@ local function soonest_place(policy, ahead, is_turn)
     local front, back = decode_numbers(gaps, from, width), decode_numbers(gaps, from + 7 * width, width)
     if not algorithm.is_over(view, back[1]) and (not algorithm.may_fit or algorithm.may_fit(policy, front, back)) then
       local gap = { from = from, front = front, back = back }
-      local sooner = wait_in(policy, algorithm.front(policy, read(policy), front), is_turn)
+      local sooner = wait_in(policy, algorithm.front(policy, read(policy), front, back), is_turn)
       -- At the same time, in the gap rather than behind all turns.
       if sooner > wait or sooner == INFINITY then break end
+      -- Who does not wait for a turn is told whole milliseconds, and comes back then.
+      local comes_in = is_turn and sooner or ceil(sooner / 1000) * 1000
       now = now - ahead
-      if fill(policy, gap, ahead + sooner, 1) then wait, place = sooner, gap end
+      if fill(policy, gap, ahead + comes_in, 1) then wait, place = sooner, gap end
       now = now + ahead
       if place then break end
     end
@@ -92,19 +96,45 @@ local function spend_at(policy, ahead, gap, times)
   return level, algorithm.queue_state(read(policy)), before
 end
 
--- Returns the level of a policy that was not charged.
-local function level_in(policy, wait, gap, is_short)
+-- Finds the soonest moment at which every policy has a place for its cost.
+-- Returns how long it is until then, and the gaps. Nil if a few tries do not find one.
+local function meet(plan, is_turn)
+  local wait, places = 0, {}
+  for _ = 1, MOST_TRIES do
+    local longest = 0
+    for i, policy in ipairs(plan.policies) do
+      local more, place = soonest_place(policy, wait, is_turn)
+      longest, places[i] = max(longest, more), place
+    end
+    if longest == INFINITY then return nil end
+    wait = wait + longest
+    -- With one policy, the first place is the one.
+    if longest == 0 or plan.size == 1 then return wait, places end
+  end
+end
+
+-- Returns the level of a policy that was not charged. A denial ends after `wait`.
+local function level_in(policy, own, gap, wait, is_short)
   local algorithm, view = policy.algorithm, read(policy)
-  if not gap then return { algorithm.level(policy, view, is_short) } end
-  if is_short then return { algorithm.level_until(policy, view, wait) } end
-  return { algorithm.level(policy, algorithm.front(policy, view, gap.front), false) }
+  if is_short and (gap or wait > own) then return { algorithm.level_until(policy, view, wait) } end
+  return { algorithm.level(policy, gap and algorithm.front(policy, view, gap.front, gap.back) or view, is_short) }
+end
+
+-- Returns how long the policy that holds up a denial longest waits, and how long until all policies have a place.
+local function denied_for(plan, waits)
+  local longest, behind = 0, 0
+  for i, policy in ipairs(plan.policies) do
+    longest, behind = max(longest, waits[i]), max(behind, policy.algorithm.wait(policy, read(policy)))
+  end
+  return longest, meet(plan, false) or behind
 end
 
 -- Returns how often the costs fit into these gaps at once, at most `times`. Not always the most, but found in few steps.
 local function times_in(plan, gaps, times)
   for i, policy in ipairs(plan.policies) do
     local view = read(policy)
-    times = policy.algorithm.room(policy, gaps[i] and policy.algorithm.front(policy, view, gaps[i].front) or view, times)
+    if gaps[i] then view = policy.algorithm.front(policy, view, gaps[i].front, gaps[i].back) end
+    times = policy.algorithm.room(policy, view, times)
   end
   local function fits()
     for i, policy in ipairs(plan.policies) do
@@ -130,8 +160,12 @@ function fill_gaps(plan, count, granted)
     local times = is_over and 1 or times_in(plan, gaps, count - granted)
     if not is_over or (fits and granted == 0) then granted = granted + times end
     levels = {}
+    local longest, wait = 0, 0
+    if is_over and granted < count then longest, wait = denied_for(plan, waits) end
     for i, policy in ipairs(plan.policies) do
-      levels[i] = is_over and level_in(policy, waits[i], gaps[i], granted < count) or (spend_at(policy, 0, gaps[i], times))
+      local own = waits[i]
+      local until_all = own == longest and wait > own and wait or own
+      levels[i] = is_over and level_in(policy, own, gaps[i], until_all, granted < count) or (spend_at(policy, 0, gaps[i], times))
     end
   until is_over or granted == count
   for _, level in ipairs(levels) do add_numbers(spread(level)) end
@@ -185,7 +219,6 @@ local function free_turn(policy, before, after)
   local algorithm, view = policy.algorithm, read_repaired(policy)
   local gaps, width, identity = view.gaps or "", 7 * algorithm.queue_width, 7 * algorithm.queue_identity
   local size = 2 * width
-  while gaps ~= "" and algorithm.is_over(view, time_at(gaps, width + 1)) do gaps = sub(gaps, size + 1) end
   local front, back = encode_numbers(before), encode_numbers(after)
   if is_free(gaps, size, algorithm.queue_state(view), front, back, identity) then return end
   local previous, following
@@ -201,7 +234,9 @@ local function free_turn(policy, before, after)
   local at = 1
   while at < #gaps and not is_behind(gaps, at + width, back, identity) do at = at + size end
   gaps = sub(gaps, 1, at - 1) .. front .. back .. sub(gaps, at)
-  if #gaps > MOST_GAPS * size then gaps = without(gaps, find_shortest(gaps, size), size) end
+  if #gaps > MOST_GAPS * size then
+    gaps = without(gaps, algorithm.is_over(view, time_at(gaps, width + 1)) and 1 or find_shortest(gaps, size), size)
+  end
   if algorithm.note_gap then algorithm.note_gap(view) end
   view.gaps = gaps
   algorithm.save(policy, view, key_offset + policy.index)
