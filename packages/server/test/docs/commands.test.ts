@@ -71,7 +71,7 @@ test.each(pages)("every command of $page runs", { timeout: 300_000 }, async ({ p
     const text = command
       .replaceAll("http://127.0.0.1:8080", service.url)
       .replaceAll("redis://localhost:6379", redis.url)
-      .replaceAll(/^curl/gm, "curl -sS")
+      .replaceAll(/^curl/gm, "curl -sS --fail-with-body")
     const serving = /^(?:npx @sluice\/server|npx sluice|sluice) (serve.*)$/.exec(text)?.[1]
     if (serving !== undefined) await serves(serving.split(" "), folder)
     else
