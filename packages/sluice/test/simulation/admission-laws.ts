@@ -196,7 +196,7 @@ export class AdmissionLaws {
 
   /**
    * Something is given back; if the debit is gone already, it is other units that are given back. Of what was reset, nothing
-   * is given back.
+   * is given back, unless the clock of the process that spent is ahead of the one that reset.
    */
   #returned(policy: PolicyRequest, debit: Executed | undefined, call: Executed): void {
     const losses = this.#lossesOf(placeName(policy))
@@ -204,6 +204,8 @@ export class AdmissionLaws {
       debit === undefined ||
       debit.lost ||
       debit.epoch !== call.epoch ||
+      (this.#clocks.callersClock &&
+        losses.resets.some((reset) => !reset.lost && reset.order >= debit.order)) ||
       losses.undone.some((undone) => !undone.lost && undone.order >= debit.order)
     if (gone) losses.strays += policy.cost
   }
