@@ -10,7 +10,10 @@ import { reference } from "../support/reference.js"
 const CONNECTIONS = 4
 const AT_ONCE = 100
 
+type Delivery = "function" | "script"
+
 interface Mismatch {
+  readonly delivery: Delivery
   readonly step: number
   readonly expected: unknown
   readonly received: unknown
@@ -59,21 +62,24 @@ export async function startComparison(how: Play<Operation> = requests): Promise<
   const clients = Array.from({ length: CONNECTIONS }, () => new Redis(server.port, server.host))
   let plays = 0
 
-  const play = async (history: readonly Operation[]): Promise<Mismatch | undefined> => {
+  /** Plays by function and by script in turns, which run the same library. */
+  const play = async (
+    history: readonly Operation[],
+    delivery: Delivery = plays % 2 === 0 ? "script" : "function",
+  ): Promise<Mismatch | undefined> => {
     plays += 1
     let now = 0
     const store = redisStore(ioredis(clients[plays % CONNECTIONS] as Redis), {
       prefix: `parity-${plays}`,
       clock: () => now / 1_000,
-      // Alternates between function and script, which run the same library.
-      delivery: plays % 2 === 0 ? "function" : "script",
+      delivery,
     })
     const twin = how.twin()
     for (const [step, operation] of history.entries()) {
       now = operation.at
       const expected = twin(operation)
       const received = await how.on(store, operation)
-      if (!isDeepStrictEqual(received, expected)) return { step, expected, received }
+      if (!isDeepStrictEqual(received, expected)) return { delivery, step, expected, received }
     }
     return undefined
   }
@@ -85,7 +91,7 @@ export async function startComparison(how: Play<Operation> = requests): Promise<
     let [shortest, mismatch] = [history.slice(0, found.step + 1), found]
     for (let i = shortest.length - 2; i >= 0; i -= 1) {
       const shorter = shortest.toSpliced(i, 1)
-      const still = await play(shorter)
+      const still = await play(shorter, found.delivery)
       if (still !== undefined) [shortest, mismatch] = [shorter.slice(0, still.step + 1), still]
       i = Math.min(i, shortest.length - 1)
     }
@@ -98,7 +104,7 @@ export async function startComparison(how: Play<Operation> = requests): Promise<
       const sample = fc.sample(histories, sampling)
       for (let start = 0; start < sample.length; start += AT_ONCE) {
         const chunk = sample.slice(start, start + AT_ONCE)
-        const found = await Promise.all(chunk.map(play))
+        const found = await Promise.all(chunk.map((history) => play(history)))
         const index = found.findIndex((mismatch) => mismatch !== undefined)
         if (index < 0) continue
         const [history, mismatch] = await shrink(
@@ -107,7 +113,7 @@ export async function startComparison(how: Play<Operation> = requests): Promise<
         )
         throw new Error(
           [
-            `${name}: history ${start + index} of seed ${sampling.seed} differs at its last step, shortened:`,
+            `${name}: history ${start + index} of seed ${sampling.seed} differs at its last step by ${mismatch.delivery}, shortened:`,
             ...history.map((operation) => JSON.stringify(operation)),
             `expected ${JSON.stringify(mismatch.expected)}`,
             `received ${JSON.stringify(mismatch.received)}`,
