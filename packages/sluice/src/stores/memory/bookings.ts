@@ -1,5 +1,5 @@
 import type { Level, State } from "../../algorithm.js"
-import { GRACE } from "../../clock.js"
+import { GRACE, wholeMilliseconds } from "../../clock.js"
 import type { StateRef } from "../../state-key.js"
 import type { PolicyRequest, Settlement, Stored, StoreReply, StoreRequest, Turn } from "../../store.js"
 import { countGaps, fill, freeTurn, frontOf, isFree, type Place, soonestPlace, timesIn } from "./gaps.js"
@@ -44,9 +44,10 @@ export function bookingsOn({ table, look, write, giveBack, resetAt, notReset }: 
       const places = policies.map((policy) => soonestPlace(look, policy, now, wait, isTurn))
       const longest = Math.max(...places.map((place) => place.wait))
       if (longest === Number.POSITIVE_INFINITY) return undefined
-      wait += longest
       // With one policy, the first place is the one.
-      if (longest === 0 || policies.length === 1) return { wait, places }
+      if (longest === 0 || policies.length === 1) return { wait: wait + longest, places }
+      // Who does not wait for a turn comes back after whole milliseconds.
+      wait += isTurn ? longest : wholeMilliseconds(longest) * 1_000
     }
     return undefined
   }

@@ -107,9 +107,10 @@ local function meet(plan, is_turn)
       longest, places[i] = max(longest, more), place
     end
     if longest == INFINITY then return nil end
-    wait = wait + longest
     -- With one policy, the first place is the one.
-    if longest == 0 or plan.size == 1 then return wait, places end
+    if longest == 0 or plan.size == 1 then return wait + longest, places end
+    -- Who does not wait for a turn comes back after whole milliseconds.
+    wait = wait + (is_turn and longest or ceil(longest / 1000) * 1000)
   end
 end
 
